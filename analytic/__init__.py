@@ -1,0 +1,1 @@
+"""Work and hardware parameters into seconds, by equations. No learning; numpy only."""

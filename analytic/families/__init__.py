@@ -1,0 +1,1 @@
+"""Kernel families: parameters and work."""

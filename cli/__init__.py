@@ -1,0 +1,1 @@
+"""What talks to a person: commands, tables, progress. No arithmetic."""

@@ -1,0 +1,1 @@
+"""Data: platforms, suites, run tables, champion models, training defaults."""

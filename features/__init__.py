@@ -1,0 +1,1 @@
+"""Workloads and baselines described as numbers: feature rows, sparse-matrix and graph descriptors."""

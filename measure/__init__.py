@@ -1,0 +1,1 @@
+"""What runs on a GPU: the kernel suite and its timing."""

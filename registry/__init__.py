@@ -1,0 +1,1 @@
+"""What remembers: experiment tracking per platform, model store, promotion, serving."""

@@ -1,0 +1,1 @@
+"""Other people's measured tables, turned into the run table."""
