@@ -1,0 +1,166 @@
+"""Dense linear algebra, convolution, attention and transforms. Matrix products count 2·m·n·k FLOP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..work import Arguments, Family, Param, Work, make_work
+
+ONE = 1.0
+
+
+def _output_byte(byte: float) -> float:
+    """Products of 8-bit and narrower operands leave the kernel as 16-bit values; wider ones keep their width."""
+    return max(byte, 2.0)
+
+
+def _gemm(a: Arguments, byte: float) -> Work:
+    m, n, k, batch = a["m"], a["n"], a["k"], a["batch"]
+    return make_work(
+        2.0 * batch * m * n * k, batch * (m * k + k * n) * byte, batch * m * n * _output_byte(byte),
+        threads=batch * m * n, unit="matrix", gemm=(m, n, k, batch),
+    )  # fmt: skip
+
+
+def _gemv(a: Arguments, byte: float) -> Work:
+    m, n = a["m"], a["n"]
+    return make_work(2.0 * m * n, (m * n + n) * byte, m * byte, threads=m * np.minimum(n, 64.0), chain=2.0)
+
+
+def _bicg(a: Arguments, byte: float) -> Work:
+    m, n = a["m"], a["n"]
+    # q = A·p with a thread a row, s = Aᵀ·r with a thread a column: A is read in each launch
+    return make_work(
+        4.0 * m * n, (2.0 * m * n + m + n) * byte, (m + n) * byte, threads=np.minimum(m, n),
+        working_set_byte=m * n * byte, launches=2.0, chain=m + n,
+    )  # fmt: skip
+
+
+def _fft(a: Arguments, byte: float) -> Work:
+    n, batch = a["n"], a["batch"]
+    # complex points of two `byte`-wide values; about one pass over memory for every 4096-point factor
+    size = n * batch * 2.0 * byte
+    passes = np.maximum(1.0, np.ceil(np.log2(np.maximum(n, 2.0)) / 12.0))
+    return make_work(
+        5.0 * n * batch * np.log2(np.maximum(n, 2.0)), size, size, threads=n * batch / 4.0, launches=passes,
+        reread_byte=2.0 * size * (passes - 1.0), chain=2.0 * passes,
+    )  # fmt: skip
+
+
+def _attention_shape(a: dict[str, NDArray[Any]]) -> None:
+    for name, source in (("q_len", "seq"), ("kv_len", "seq"), ("kv_heads", "heads")):
+        hole = np.isnan(a[name])
+        a[name][hole] = a[source][hole]
+    hole = np.isnan(a["seq"])
+    a["seq"][hole] = a["kv_len"][hole]
+
+
+def _attention(a: Arguments, byte: float) -> Work:
+    batch, heads, kv_heads, q, kv, dim = (a[p] for p in ("batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim"))
+    window = np.where(a["window"] > 0, np.minimum(a["window"], kv), kv)
+    # causal: query i of q sees the kv − q + i first keys; averaged, half of the square part falls away
+    visible = np.where(a["causal"] > 0, np.maximum(window - 0.5 * np.minimum(q, window), 0.5 * window), window)
+    flop = 4.0 * batch * heads * q * visible * dim
+    q_byte = batch * heads * q * dim * max(byte, 2.0)
+    kv_byte = 2.0 * batch * kv_heads * np.minimum(kv, window + q) * dim * byte
+    return make_work(
+        flop, q_byte + kv_byte, q_byte, threads=batch * heads * q * dim, unit="matrix", chain=kv / 64.0,
+        reread_byte=np.maximum(batch * heads * np.ceil(q / 128.0) * 2.0 * visible * dim * byte - kv_byte, 0.0),
+    )  # fmt: skip
+
+
+def _conv_shape(a: dict[str, NDArray[Any]]) -> None:
+    """Fill the general convolution from the square (hw, ksize) or the single-image (height, width, kernel_h) form."""
+    for name, source in (("height", "hw"), ("width", "hw"), ("kernel_h", "ksize"), ("kernel_w", "ksize"),
+                         ("cout", "out_channels")):  # fmt: skip
+        hole = np.isnan(a[name])
+        a[name][hole] = a[source][hole]
+    # the square form is padded to keep its size, the single-image form is not (valid positions only)
+    a["padded"][np.isnan(a["padded"])] = 0.0
+    a["padded"][~np.isnan(a["hw"])] = 1.0
+
+
+def _conv2d(a: Arguments, byte: float) -> Work:
+    batch, cin, cout, height, width, kh, kw = (
+        a[p] for p in ("batch", "cin", "cout", "height", "width", "kernel_h", "kernel_w")
+    )
+    out_h = np.where(a["padded"] > 0, height, np.maximum(height - kh + 1.0, 1.0))
+    out_w = np.where(a["padded"] > 0, width, np.maximum(width - kw + 1.0, 1.0))
+    positions = batch * out_h * out_w
+    # implicit matrix product: positions × output channels over input channels × window
+    return make_work(
+        2.0 * positions * cout * cin * kh * kw, (batch * cin * height * width + cout * cin * kh * kw) * byte,
+        positions * cout * byte, threads=positions * cout, unit="matrix",
+        gemm=(positions, cout, cin * kh * kw, np.ones_like(positions)),
+    )  # fmt: skip
+
+
+def _im2col(a: Arguments, byte: float) -> Work:
+    height, width, kh, kw = a["height"], a["width"], a["kernel_h"], a["kernel_w"]
+    positions = np.maximum(height - kh + 1.0, 1.0) * np.maximum(width - kw + 1.0, 1.0)
+    return make_work(
+        0.0, height * width * byte, kh * kw * positions * byte, threads=positions, chain=kh * kw,
+        reread_byte=kh * kw * positions * byte,
+    )  # fmt: skip
+
+
+def _nbody(a: Arguments, byte: float) -> Work:
+    n = a["bodies"]
+    return make_work(20.0 * n * n, 8.0 * n * byte, 8.0 * n * byte, threads=n, chain=n / 256.0)
+
+
+def _kmeans(a: Arguments, byte: float) -> Work:
+    points, features, clusters = a["points"], a["features"], a["clusters"]
+    # features lie feature-major and are walked once a cluster
+    return make_work(
+        3.0 * points * features * clusters, (points + clusters) * features * byte, 4.0 * points, threads=points,
+        reread_byte=points * features * (clusters - 1.0) * byte, chain=features * clusters,
+    )  # fmt: skip
+
+
+def _lud(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    block = 16.0
+    steps = np.ceil(n / block)
+    # right-looking blocked factorisation: diagonal, perimeter and internal kernel a step; the trailing part is re-read
+    return make_work(
+        2.0 / 3.0 * n**3, n * n * byte, n * n * byte, threads=n * n, working_set_byte=n * n * byte,
+        launches=3.0 * steps - 2.0, reread_byte=2.0 * byte * n * n * (steps - 1.0) / 3.0, chain=steps * (2.0 * block),
+    )  # fmt: skip
+
+
+MNK = (Param("m"), Param("n"), Param("k"))
+BATCH = Param("batch", required=False, default=ONE)
+
+FAMILIES: tuple[Family, ...] = (
+    Family("gemm", (*MNK, BATCH, Param("scheme", "text", required=False)), _gemm, "compute", "matrix",
+           "C[m,n] = A[m,k]·B[k,n]", "bf16", reference={"nvidia": "cublas", "amd": "rocblas"}),
+    Family("bmm", (Param("batch"), *MNK), _gemm, "compute", "matrix",
+           "batch independent matrix products", "bf16", reference={"nvidia": "cublas", "amd": "rocblas"}),
+    Family("gemv", (Param("m"), Param("n")), _gemv, "memory", meaning="y[m] = A[m,n]·x[n]", precision="fp32",
+           reference={"nvidia": "cublas", "amd": "rocblas"}),
+    Family("bicg", (Param("m"), Param("n")), _bicg, "memory", meaning="q = A·p and s = Aᵀ·r"),
+    Family("fft", (Param("n"), BATCH), _fft, "balanced", meaning="batch complex transforms of n points",
+           reference={"nvidia": "cufft", "amd": "rocfft"}),
+    Family("attention",
+           (Param("batch"), Param("heads"), Param("kv_heads", required=False), Param("seq", required=False),
+            Param("q_len"), Param("kv_len"), Param("head_dim"), Param("causal", "flag", required=False, default=0.0),
+            Param("window", "real", required=False, default=0.0)),
+           _attention, "compute", meaning="softmax(Q·Kᵀ)·V; give seq, or q_len and kv_len", precision="bf16",
+           derive=_attention_shape, reference={"nvidia": "flash", "amd": "flash"}),
+    Family("conv2d",
+           (BATCH, Param("cin", required=False, default=ONE), Param("cout"), Param("hw", required=False),
+            Param("ksize", required=False), Param("height"), Param("width"), Param("kernel_h"), Param("kernel_w"),
+            Param("out_channels", required=False), Param("padded", "flag", required=False)),
+           _conv2d, "compute", "matrix", "2-D convolution; give hw and ksize, or height, width, kernel_h, kernel_w",
+           "bf16", derive=_conv_shape, reference={"nvidia": "cudnn", "amd": "miopen"}),
+    Family("im2col", (Param("height"), Param("width"), Param("kernel_h"), Param("kernel_w")), _im2col, "memory",
+           meaning="image windows unrolled into columns"),
+    Family("nbody", (Param("bodies"),), _nbody, "compute", meaning="all-pairs gravity, one step"),
+    Family("kmeans", (Param("points"), Param("features"), Param("clusters", required=False, default=5.0)), _kmeans,
+           "balanced", meaning="nearest of the cluster centres for each point"),
+    Family("lud", (Param("n"),), _lud, "compute", meaning="blocked LU factorisation without pivoting"),
+)  # fmt: skip

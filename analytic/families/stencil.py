@@ -1,0 +1,87 @@
+"""Stencils and image filters: each point reads its neighbours from cache, its own value from memory once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..work import Arguments, Family, Param, Work, make_work
+
+
+def _plane(width: str, height: str, flop: float, reads: float = 1.0, writes: float = 1.0,
+           reread: float = 2.0) -> Callable[[Arguments, float], Work]:  # fmt: skip
+    """One sweep over a width × height grid; `reread` values a point come again out of the cache."""
+
+    def work(a: Arguments, byte: float) -> Work:
+        points = a[width] * a[height]
+        return make_work(
+            flop * points, reads * points * byte, writes * points * byte, threads=points,
+            reread_byte=reread * points * byte, chain=2.0,
+        )  # fmt: skip
+
+    return work
+
+
+def _stencil_7pt(a: Arguments, byte: float) -> Work:
+    points = a["nx"] * a["ny"] * a["nz"]
+    return make_work(8.0 * points, points * byte, points * byte, threads=points, reread_byte=4.0 * points * byte,
+                     chain=2.0)  # fmt: skip
+
+
+def _filter(a: Arguments, byte: float) -> Work:
+    height, width, mask = a["height"], a["width"], a["mask"]
+    points = height * width
+    # each tap is a multiply, an add and an integer-to-float conversion; reuse goes through the cache
+    return make_work(
+        3.0 * mask * mask * points, (height + mask - 1.0) * (width + mask - 1.0) * byte + 4.0 * mask * mask,
+        points * byte, threads=points, reread_byte=np.maximum(mask * mask - 1.0, 0.0) * points * byte / 8.0,
+        chain=mask * mask,
+    )  # fmt: skip
+
+
+def _hotspot(a: Arguments, byte: float) -> Work:
+    points, steps = a["rows"] * a["cols"], a["steps"]
+    # temperature and power in, temperature out; a launch a step
+    return make_work(
+        15.0 * points * steps, 2.0 * points * byte, points * byte, threads=points,
+        working_set_byte=3.0 * points * byte, launches=steps, reread_byte=(3.0 * (steps - 1.0) + 2.0) * points * byte,
+        chain=2.0 * steps,
+    )  # fmt: skip
+
+
+def _srad(a: Arguments, byte: float) -> Work:
+    points, steps = a["rows"] * a["cols"], a["steps"]
+    # two kernels a step: derivatives and diffusion coefficient, then the update; six planes live between them
+    return make_work(
+        50.0 * points * steps, points * byte, points * byte, threads=points, working_set_byte=6.0 * points * byte,
+        launches=2.0 * steps, reread_byte=12.0 * steps * points * byte, chain=4.0 * steps,
+    )  # fmt: skip
+
+
+def _pathfinder(a: Arguments, byte: float) -> Work:
+    rows, cols = a["rows"], a["cols"]
+    # dynamic programming row by row: one launch advances one row
+    return make_work(
+        3.0 * rows * cols, rows * cols * byte, cols * byte, threads=cols, working_set_byte=rows * cols * byte,
+        launches=np.maximum(rows - 1.0, 1.0), reread_byte=2.0 * rows * cols * byte, chain=2.0 * rows,
+    )  # fmt: skip
+
+
+STEPS = Param("steps", required=False, default=1.0, meaning="time steps, a launch each")
+BLOCK = Param("block", "real", required=False, meaning="threads of a block along a row")
+
+FAMILIES: tuple[Family, ...] = (
+    Family("stencil_5pt", (Param("width"), Param("height"), BLOCK), _plane("width", "height", 5.0), "stencil",
+           meaning="5-point stencil, one sweep"),
+    Family("stencil2d", (Param("rows"), Param("cols")), _plane("cols", "rows", 11.0, reread=3.0), "stencil",
+           meaning="9-point stencil, one sweep"),
+    Family("stencil_7pt", (Param("nx"), Param("ny"), Param("nz")), _stencil_7pt, "stencil",
+           meaning="7-point stencil in three dimensions, one sweep"),
+    Family("simpleconvolution", (Param("height"), Param("width"), Param("mask")), _filter, "stencil",
+           meaning="mask × mask weighted sum around each pixel", precision="int32"),
+    Family("hotspot", (Param("rows"), Param("cols"), STEPS), _hotspot, "stencil", meaning="heat diffusion on a grid"),
+    Family("srad", (Param("rows"), Param("cols"), STEPS), _srad, "stencil", meaning="speckle-reducing diffusion"),
+    Family("pathfinder", (Param("rows"), Param("cols")), _pathfinder, "balanced",
+           meaning="cheapest path down a grid, a launch a row", precision="int32"),
+)  # fmt: skip

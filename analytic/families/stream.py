@@ -1,0 +1,190 @@
+"""Streaming families: vectors, reductions, scans, sorts, transposes, row-wise normalisations, copies.
+
+Byte counts are compulsory traffic (each operand crosses HBM↔L2 once); what is sorted or scanned in several passes says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..work import SECTOR_BYTE, Arguments, Family, FloatArray, Param, Work, WorkClass, make_work
+
+N = Param("n", meaning="elements")
+
+
+def _vector(flop: float, reads: float, writes: float) -> Callable[[Arguments, float], Work]:
+    """Element-wise kernel on n elements: `flop`, `reads`, `writes` per element."""
+
+    def work(a: Arguments, byte: float) -> Work:
+        n = a["n"]
+        return make_work(flop * n, reads * n * byte, writes * n * byte, threads=n)
+
+    return work
+
+
+def _reduction(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    # one value is written; a second launch adds up the partial sums of the first
+    return make_work(n, n * byte, byte, threads=n, launches=2.0, chain=2.0)
+
+
+def _scan(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    # decoupled look-back: each element is read and written once, after an initialising launch
+    return make_work(n, n * byte, n * byte, threads=n, launches=2.0, chain=2.0)
+
+
+def _sort(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    passes = byte  # radix sort, 8 bits a pass: one pass for each byte of the key
+    traffic = 2.0 * n * byte * passes  # every pass reads and writes the keys; the first read and last write are compulsory
+    return make_work(
+        n * passes, n * byte, n * byte, threads=n, working_set_byte=2.0 * n * byte,
+        reread_byte=traffic - 2.0 * n * byte + n * byte, launches=1.0 + passes, chain=2.0 * passes,
+    )  # fmt: skip
+
+
+def _merge(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    # two sorted lists of n/2 keys into one of n: a binary search of the merge path, then n compares
+    return make_work(n, n * byte, n * byte, threads=n, chain=np.log2(np.maximum(n, 2.0)))
+
+
+def _bitonic(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    stages = np.ceil(np.log2(np.maximum(n, 2.0)))
+    launches = stages * (stages + 1.0) / 2.0
+    return make_work(
+        launches * n / 2.0, n * byte, n * byte, threads=n / 2.0, working_set_byte=n * byte, launches=launches,
+        reread_byte=2.0 * n * byte * (launches - 1.0), chain=launches,
+    )  # fmt: skip
+
+
+def _walsh(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    launches = np.ceil(np.log2(np.maximum(n, 2.0)))
+    return make_work(
+        launches * n, n * byte, n * byte, threads=n / 2.0, working_set_byte=n * byte, launches=launches,
+        reread_byte=2.0 * n * byte * (launches - 1.0), chain=launches,
+    )  # fmt: skip
+
+
+def _transpose(a: Arguments, byte: float) -> Work:
+    size = a["m"] * a["n"]
+    return make_work(0.0, size * byte, size * byte, threads=size)
+
+
+def _rows(flop: float) -> Callable[[Arguments, float], Work]:
+    """Row-wise normalisation of a rows × cols matrix: read once, written once, `flop` an element."""
+
+    def work(a: Arguments, byte: float) -> Work:
+        size = a["rows"] * a["cols"]
+        return make_work(flop * size, size * byte, size * byte, threads=size, chain=3.0)
+
+    return work
+
+
+def _touched(table: FloatArray, n: FloatArray) -> FloatArray:
+    """Expected distinct entries of a table touched by n uniform draws: table · (1 − e^(−n/table))."""
+    return np.asarray(-table * np.expm1(-n / table), dtype=np.float64)
+
+
+def _random_order(a: Arguments) -> FloatArray:
+    """1 where the accesses are in random order (also where nothing is said), 0 where they are sorted."""
+    return np.asarray(a["order"] != "sorted", dtype=np.float64)
+
+
+def _gather(a: Arguments, byte: float) -> Work:
+    table, n = a["table"], a["n"]
+    # a sector holds several neighbours: a random draw brings the whole sector, a sorted one shares it
+    sectors = _touched(np.maximum(table * byte / SECTOR_BYTE, 1.0), n)
+    distinct = np.minimum(sectors * SECTOR_BYTE, table * byte)
+    reread = _random_order(a) * np.maximum(n * SECTOR_BYTE - distinct, 0.0)
+    return make_work(
+        0.0, n * 4.0 + np.minimum(distinct, n * SECTOR_BYTE), n * byte, threads=n,
+        working_set_byte=table * byte + n * (4.0 + byte), reread_byte=reread, chain=2.0,
+    )  # fmt: skip
+
+
+def _scatter(table_name: str) -> Callable[[Arguments, float], Work]:
+    """n atomic additions into a table (or the bins of a histogram)."""
+
+    def work(a: Arguments, byte: float) -> Work:
+        table, n = a[table_name], a["n"]
+        sectors = _touched(np.maximum(table * byte / SECTOR_BYTE, 1.0), n)
+        distinct = np.minimum(np.minimum(sectors * SECTOR_BYTE, table * byte), n * SECTOR_BYTE)
+        reread = _random_order(a) * np.maximum(n * SECTOR_BYTE - distinct, 0.0)
+        return make_work(
+            n, n * (4.0 + byte) + distinct, distinct, threads=n,
+            working_set_byte=table * byte + n * (4.0 + byte), reread_byte=reread, chain=2.0,
+        )  # fmt: skip
+
+    return work
+
+
+def _histogram(a: Arguments, byte: float) -> Work:
+    bins, n = a["bins"], a["n"]
+    return make_work(n, n * byte + bins * 4.0, bins * 4.0, threads=n, launches=2.0, chain=2.0)
+
+
+def _hash_probe(a: Arguments, byte: float) -> Work:
+    table, n = a["table"], a["n"]
+    # open addressing: (1 + 1/(1 − load)²)/2 probes a miss is the classic count; each is a sector of its own
+    load = np.clip(a["load"], 0.0, 0.95)
+    probes = 0.5 * (1.0 + 1.0 / (1.0 - load) ** 2)
+    distinct = np.minimum(_touched(np.maximum(table * 2.0 * byte / SECTOR_BYTE, 1.0), n * probes) * SECTOR_BYTE,
+                          table * 2.0 * byte)  # fmt: skip
+    return make_work(
+        n * probes, n * byte + distinct, n * byte, threads=n, working_set_byte=2.0 * table * byte + 2.0 * n * byte,
+        reread_byte=np.maximum(n * probes * SECTOR_BYTE - distinct, 0.0), chain=probes,
+    )  # fmt: skip
+
+
+def _segmented_scan(a: Arguments, byte: float) -> Work:
+    n = a["n"]
+    return make_work(2.0 * n, n * (byte + 4.0), n * byte, threads=n, launches=2.0, chain=2.0)
+
+
+def _copy_bytes(a: Arguments, byte: float) -> Work:
+    size = a["bytes"]
+    return make_work(0.0, size, size, threads=np.maximum(size / 16.0, 1.0))
+
+
+def _family(name: str, work: Callable[[Arguments, float], Work], meaning: str, *params: Param,
+            kind: WorkClass = "memory", precision: str = "fp32", **reference: str) -> Family:  # fmt: skip
+    return Family(name, params, work, kind, meaning=meaning, precision=precision, reference=reference)
+
+
+ORDER = Param("order", "text", required=False, meaning="random or sorted")
+ROWS = (Param("rows"), Param("cols"))
+
+FAMILIES: tuple[Family, ...] = (
+    _family("vector_copy", _vector(0.0, 1.0, 1.0), "b = a", N),
+    _family("vector_scale", _vector(1.0, 1.0, 1.0), "b = s·a", N),
+    _family("vector_add", _vector(1.0, 2.0, 1.0), "c = a + b", N),
+    _family("triad", _vector(2.0, 2.0, 1.0), "c = a + s·b", N),
+    _family("relu", _vector(1.0, 1.0, 1.0), "b = max(a, 0)", N),
+    _family("dot", lambda a, b: make_work(2.0 * a["n"], 2.0 * a["n"] * b, b, threads=a["n"], launches=2.0, chain=2.0),
+            "a·b", N),
+    _family("reduction", _reduction, "sum of n elements", N),
+    _family("scan", _scan, "prefix sums", N),
+    _family("segmented_scan", _segmented_scan, "prefix sums within segments", N,
+            Param("segments", required=False), kind="balanced"),
+    _family("sort", _sort, "radix sort of keys", N, kind="balanced"),
+    _family("radix_sort", _sort, "radix sort of keys", N, kind="balanced"),
+    _family("merge_sorted", _merge, "two sorted lists into one", N, kind="balanced"),
+    _family("bitonicsort", _bitonic, "bitonic sorting network, a launch a step", N, precision="int32"),
+    _family("fastwalshtransform", _walsh, "Walsh–Hadamard transform, a launch a step", N),
+    _family("transpose", _transpose, "out-of-place transpose", Param("m"), Param("n")),
+    _family("softmax", _rows(5.0), "softmax of each row", *ROWS),
+    _family("layernorm", _rows(8.0), "layer normalisation of each row", *ROWS),
+    _family("rmsnorm", _rows(4.0), "root-mean-square normalisation of each row", *ROWS),
+    _family("gather", _gather, "b[i] = table[index[i]]", Param("table"), N, ORDER, kind="irregular"),
+    _family("scatter_add", _scatter("table"), "table[index[i]] += a[i]", Param("table"), N, ORDER, kind="irregular"),
+    _family("histogram", _histogram, "counts of n values in bins", Param("bins"), N, ORDER, kind="irregular"),
+    _family("hash_probe", _hash_probe, "look-ups in an open-addressing table", Param("table"), N,
+            Param("load", "real", required=False, default=0.5), kind="irregular", precision="int32"),
+    _family("memcopy_d2d", _copy_bytes, "device-to-device copy", Param("bytes"), precision="none"),
+)  # fmt: skip

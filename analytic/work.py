@@ -1,0 +1,216 @@
+"""What a kernel has to do: FLOP, bytes by boundary, working set, launches, dependent steps.
+
+Words follow the usual split (docs/model.md): *logical work* comes from the algorithm, *compulsory traffic* crosses
+HBM→L2 once an operand, *re-read traffic* is what an implementation moves again between L2 and the compute units.
+Every array has shape (n,), one entry a configuration, float64, SI units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, nearest_names
+
+FloatArray = NDArray[np.float64]
+Arguments = Mapping[str, NDArray[Any]]
+WorkClass = Literal["memory", "compute", "balanced", "stencil", "irregular"]
+
+# Bytes of one stored element. `mixed` and `none` (copies) are moved as 4-byte words.
+PRECISION_BYTE: dict[str, float] = {
+    "fp64": 8.0,
+    "fp32": 4.0,
+    "tf32": 4.0,
+    "fp16": 2.0,
+    "bf16": 2.0,
+    "fp8": 1.0,
+    "fp6": 0.75,
+    "fp4": 0.5,
+    "int64": 8.0,
+    "int32": 4.0,
+    "int16": 2.0,
+    "int8": 1.0,
+    "mixed": 4.0,
+    "none": 4.0,
+}
+INDEX_BYTE = 4.0  # sparse and graph indices are int32 everywhere in the run tables
+SECTOR_BYTE = 32.0  # smallest piece a GPU cache moves: a scattered 4-byte access costs one
+
+
+def element_byte(precision: str) -> float:
+    """Bytes an element of `precision` takes. Raises InputError for a name that is none of ours."""
+    try:
+        return PRECISION_BYTE[precision]
+    except KeyError:
+        raise InputError(f"unknown precision {precision!r}{nearest_names(precision, PRECISION_BYTE)}") from None
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of n configurations of one family at one precision; arrays of shape (n,)."""
+
+    flop: FloatArray
+    read_byte: FloatArray
+    """Compulsory bytes HBM→L2."""
+    write_byte: FloatArray
+    """Compulsory bytes L2→HBM."""
+    working_set_byte: FloatArray
+    launches: FloatArray
+    threads: FloatArray
+    """Independent work items of one launch: the parallelism on offer."""
+    reread_byte: FloatArray
+    """Traffic L2→compute units beyond the compulsory bytes: served by the cache while the working set fits."""
+    chain: FloatArray
+    """Dependent memory accesses one thread makes in a row, over all launches: each costs a latency."""
+    unit: Literal["vector", "matrix"] = "vector"
+    gemm: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
+    """(m, n, k, batch) where the work is a matrix product, else None."""
+
+    @property
+    def compulsory_byte(self) -> FloatArray:
+        """Bytes across HBM↔L2, each operand once [B]."""
+        return self.read_byte + self.write_byte
+
+    @property
+    def cache_byte(self) -> FloatArray:
+        """Bytes across L2↔compute units [B]."""
+        return self.compulsory_byte + self.reread_byte
+
+
+def make_work(
+    flop: Any,
+    read_byte: Any,
+    write_byte: Any,
+    *,
+    threads: Any,
+    working_set_byte: Any = None,
+    launches: Any = 1.0,
+    reread_byte: Any = 0.0,
+    chain: Any = 1.0,
+    unit: Literal["vector", "matrix"] = "vector",
+    gemm: tuple[Any, Any, Any, Any] | None = None,
+) -> Work:
+    """Build a Work with every entry broadcast to one shape (n,); the working set defaults to read + written bytes."""
+    if working_set_byte is None:
+        working_set_byte = np.asarray(read_byte, dtype=float) + np.asarray(write_byte, dtype=float)
+    columns = [flop, read_byte, write_byte, working_set_byte, launches, threads, reread_byte, chain]
+    columns = [np.asarray(c, dtype=np.float64) for c in (*columns, *(gemm or ()))]
+    shape = np.broadcast_shapes(*(c.shape for c in columns), (1,))
+    full = [np.broadcast_to(c, shape).astype(np.float64) for c in columns]
+    shapes = (full[8], full[9], full[10], full[11]) if gemm is not None else None
+    return Work(*full[:8], unit=unit, gemm=shapes)
+
+
+ParamKind = Literal["size", "real", "flag", "text", "list"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter of a family. `size`: a count ≥ 1; `real`: a number ≥ 0; `flag`: true/false; `text`, `list`: as is."""
+
+    name: str
+    kind: ParamKind = "size"
+    required: bool = True
+    default: float | str | None = None
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kernel family: its parameters and the function from parameters to work.
+
+    `work(arguments, element_byte)` takes validated arrays of shape (n,) and returns Work. `derive` may fill optional
+    parameters from others (a square image's `hw` from height and width, say) before the required ones are checked.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    work: Callable[[Arguments, float], Work]
+    kind: WorkClass
+    route: Literal["matrix", "generic"] = "generic"
+    meaning: str = ""
+    precision: str = "fp32"
+    """Precision assumed on the command line where none is given; named in the output."""
+    derive: Callable[[dict[str, NDArray[Any]]], None] | None = None
+    reference: Mapping[str, str] = field(default_factory=dict)
+    """Reference implementation by vendor, where no trained model knows better."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.params)
+
+
+def _column(param: Param, raw: Any, n: int, where: str) -> NDArray[Any]:
+    values = np.atleast_1d(np.asarray(raw, dtype=object if param.kind in ("text", "list") else None))
+    if param.kind in ("text", "list"):
+        return np.broadcast_to(values, (n,)) if values.size in (1, n) else values
+    if values.dtype == object or values.dtype.kind in "US":
+        text = {"true": 1.0, "false": 0.0, True: 1.0, False: 0.0, None: np.nan}
+        cells = [text.get(v.lower() if isinstance(v, str) else v, v) for v in values.tolist()]
+        try:
+            values = np.array([float(v) for v in cells])
+        except (TypeError, ValueError):
+            bad = next(v for v in cells if not _is_number(v))
+            raise InputError(f"{where}: parameter {param.name!r} must be a number, not {bad!r}") from None
+    return np.broadcast_to(values.astype(np.float64), (n,))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _first(bad: NDArray[np.bool_]) -> str:
+    """Where the first bad row is, said only when there is more than one row."""
+    return f", row {int(np.argmax(bad)) + 1}" if bad.size > 1 else ""
+
+
+def arguments(family: Family, raw: Mapping[str, Any], where: str | None = None) -> dict[str, NDArray[Any]]:
+    """Validate raw parameters of n configurations into arrays of shape (n,).
+
+    Optional parameters that are absent (or NaN in some rows) become their defaults, NaN where there is none. Parameters
+    the family does not know are left out here; the command line refuses them, a run table keeps them.
+    Raises InputError naming the parameter, the row and what would be right.
+    """
+    where = where or family.name
+    n = max((np.atleast_1d(np.asarray(v, dtype=object)).size for v in raw.values()), default=1)
+    out: dict[str, NDArray[Any]] = {}
+    for param in family.params:
+        if param.name in raw:
+            out[param.name] = _column(param, raw[param.name], n, where).copy()
+        else:
+            numeric = param.kind not in ("text", "list")
+            out[param.name] = np.full(n, np.nan) if numeric else np.full(n, None, dtype=object)
+    if family.derive is not None:
+        with np.errstate(invalid="ignore"):
+            family.derive(out)
+    for param in family.params:
+        values = out[param.name]
+        if param.kind in ("text", "list"):
+            continue
+        given = param.name in raw
+        missing = np.isnan(values)
+        if param.required and missing.any():
+            what = "is not a number (NaN)" if given else "is missing"
+            raise InputError(f"{where}{_first(missing)}: parameter {param.name!r} {what}; {usage(family)}")
+        if param.default is not None:
+            values[missing] = float(param.default)
+        floor, word = {"size": (1.0, "at least 1"), "real": (0.0, "zero or more")}.get(param.kind, (-np.inf, ""))
+        bad = (values < floor) | np.isinf(values)
+        if bad.any():
+            shown = f"{values[int(np.argmax(bad))]:g}"
+            raise InputError(f"{where}{_first(bad)}: parameter {param.name!r} is {shown}; it must be finite and {word}")
+    return out
+
+
+def usage(family: Family) -> str:
+    """How the family is called: `gemm takes m n k [batch]`."""
+    words = [p.name if p.required else f"[{p.name}]" for p in family.params]
+    return f"{family.name} takes {' '.join(words)}"
