@@ -1,0 +1,239 @@
+"""Reads and writes platform parameter files: YAML in, checked records out.
+
+Everything wrong with a file is one InputError that names the file and the key.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import tempfile
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from .errors import InputError, nearest_names
+from .platform_schema import BOOL, PARAMETERS, REQUIRED, TEXT, ParameterSpec
+from .units import parse_quantity
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A hardware or model number with where it comes from. `value` is SI (`unit`); None means not known."""
+
+    name: str
+    value: float | str | None
+    unit: str
+    kind: str
+    source: str
+    date: str
+    note: str = ""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ParameterEntry(_Strict):
+    """One entry under `parameters:` as written."""
+
+    value: bool | int | float | str | None
+    unit: str = ""
+    kind: Literal["spec", "measured", "published", "derived", "assumed", "override"]
+    source: str = Field(min_length=1)
+    date: str = ""
+    note: str = ""
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _date_text(cls, value: object) -> object:
+        """YAML turns 2026-11-03 into a date and 2026 into a number."""
+        if isinstance(value, datetime.date):
+            return value.isoformat()
+        return str(value) if isinstance(value, int) else value
+
+
+class PlatformFile(_Strict):
+    """A whole file as written."""
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    aliases: list[str] = []
+    description: str = Field(min_length=1)
+    vendor: Literal["nvidia", "amd"]
+    arch: Literal["blackwell", "hopper", "ampere", "turing", "cdna1", "cdna2", "cdna3", "cdna4"]
+    parameter_set: Literal["default", "as-published"] = "default"
+    parameters: dict[str, ParameterEntry]
+
+
+class _DuplicateKeyError(Exception):
+    """Carries the key and the line of a key written twice."""
+
+
+class _StrictLoader(_Loader):  # type: ignore[misc]
+    """Safe YAML in which a key may appear once."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable):
+                if key in seen:
+                    raise _DuplicateKeyError(f"key '{key}' appears twice (line {key_node.start_mark.line + 1})")
+                seen.add(key)
+        return dict(super().construct_mapping(node, deep=deep))
+
+
+def read_yaml(text: str, where: str) -> dict[str, Any]:
+    """Return the mapping in `text`; InputError naming `where` if it is empty, no YAML, no mapping, or repeats a key."""
+    try:
+        data = yaml.load(text, Loader=_StrictLoader)
+    except _DuplicateKeyError as error:
+        raise InputError(f"{where}: {error}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from None
+    if data is None:
+        raise InputError(f"{where}: the file is empty; expected a platform parameter file")
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: expected 'key: value' lines at the top level, found a {type(data).__name__}")
+    return data
+
+
+def read_platform_file(path: Path) -> tuple[PlatformFile, dict[str, Parameter]]:
+    """Return header and parameters of `path`, units converted and ranges checked. Raises InputError."""
+    where = str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{where}: no such platform file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{where}: cannot be read as a platform file: {error}") from None
+    data = read_yaml(text, where)
+    _refuse_unknown_names(data, where)
+    try:
+        header = PlatformFile.model_validate(data)
+    except ValidationError as error:
+        raise InputError(f"{where}: {_first_fault(error)}") from None
+    parameters = {name: _checked(name, entry, where) for name, entry in header.parameters.items()}
+    for name in REQUIRED:
+        if name not in parameters or parameters[name].value is None:
+            spec = PARAMETERS[name]
+            raise InputError(f"{where}: required parameter '{name}' is missing ({spec.meaning}; unit {spec.unit})")
+    return header, parameters
+
+
+def _refuse_unknown_names(data: Mapping[str, Any], where: str) -> None:
+    """Raise for keys that no file has, with the nearest valid ones: more help than a schema error gives."""
+    for key in data:
+        if key not in PlatformFile.model_fields:
+            raise InputError(f"{where}: unknown key '{key}'{nearest_names(str(key), PlatformFile.model_fields)}")
+    parameters = data.get("parameters")
+    if not isinstance(parameters, dict):
+        return
+    for name, entry in parameters.items():
+        if name not in PARAMETERS:
+            raise InputError(f"{where}: unknown parameter '{name}'{nearest_parameters(str(name))}")
+        for key in entry if isinstance(entry, dict) else ():
+            if key not in ParameterEntry.model_fields:
+                nearest = nearest_names(str(key), ParameterEntry.model_fields)
+                raise InputError(f"{where}: parameters.{name}: unknown key '{key}'{nearest}")
+
+
+def nearest_parameters(name: str) -> str:
+    """Return ` (did you mean …?)` for a parameter name; without a close one, where the names are listed."""
+    hint = nearest_names(name, PARAMETERS)
+    return hint if "did you mean" in hint else " (`kernelcast platforms --json` lists the names)"
+
+
+def _first_fault(error: ValidationError) -> str:
+    # A union reports one fault per member; the first location is the one a person looks for.
+    fault = error.errors()[0]
+    places = [str(part) for part in fault["loc"] if part not in ("bool", "int", "float", "str")]
+    if fault["type"] == "missing" and len(places) == 1:
+        return f"required key '{places[0]}' is missing"
+    return f"{'.'.join(places)}: {fault['msg']} (found {fault['input']!r:.60})"
+
+
+def _checked(name: str, entry: ParameterEntry, where: str) -> Parameter:
+    spec = PARAMETERS[name]
+    try:
+        value = None if entry.value is None else parameter_value(spec, entry.value, entry.unit)
+    except InputError as error:
+        raise InputError(f"{where}: parameters.{name}: {error}") from None
+    unit = "" if spec.unit in (TEXT, BOOL) else spec.unit
+    return Parameter(name, value, unit, entry.kind, entry.source, entry.date, entry.note)
+
+
+def parameter_value(spec: ParameterSpec, raw: bool | float | str, unit: str = "") -> float | str:
+    """Return `raw` in the SI unit of `spec`, range checked. `unit` is the unit of a bare number ("" = already SI).
+
+    Booleans become 1.0 or 0.0; text must be one of the allowed words. Raises InputError.
+    """
+    if spec.unit == TEXT:
+        if raw not in spec.choices:
+            raise InputError(f"'{raw}' is not one of {', '.join(spec.choices)}")
+        return str(raw)
+    if spec.unit == BOOL:
+        words = {True: 1.0, False: 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+        if isinstance(raw, float) or raw not in words:
+            raise InputError(f"'{raw}' is not true or false")
+        return words[raw]
+    if isinstance(raw, bool):
+        raise InputError(f"'{raw}' is not a number in {spec.unit}")
+    bare = not isinstance(raw, str) or _is_number(raw)
+    text = f"{float(raw)!r} {unit}" if bare and unit else raw
+    value = parse_quantity(text, spec.unit)
+    if not spec.minimum <= value <= spec.maximum:
+        wanted = f"at least {spec.minimum:g}" if math.isinf(spec.maximum) else f"{spec.minimum:g} to {spec.maximum:g}"
+        wanted = "more than 0" if 0 < spec.minimum < 1e-6 else wanted
+        raise InputError(f"{value:g} {spec.unit} is out of range: expected {wanted}")
+    return value
+
+
+def _is_number(text: str) -> bool:
+    # YAML 1.1 reads 4.8e12 (no sign in the exponent) as text.
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def write_platform_file(header: PlatformFile, parameters: Mapping[str, Parameter], path: Path) -> None:
+    """Write a file that `read_platform_file` reads back to the same parameters. Replaces `path` in one step."""
+    lines = [yaml.safe_dump(header.model_dump(exclude={"parameters"}), sort_keys=False, allow_unicode=True, width=110)]
+    lines.append("parameters:\n")
+    for name in PARAMETERS:
+        if name in parameters:
+            lines.append(_parameter_text(parameters[name]))
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write("".join(lines))
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _parameter_text(parameter: Parameter) -> str:
+    spec = PARAMETERS[parameter.name]
+    value: object = parameter.value
+    if spec.unit == BOOL and value is not None:
+        value = bool(value)
+    elif isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+        value = int(value)
+    entry: dict[str, object] = {"value": value}
+    if parameter.unit:
+        entry["unit"] = parameter.unit
+    entry |= {"kind": parameter.kind, "source": parameter.source}
+    entry |= {key: text for key, text in (("date", parameter.date), ("note", parameter.note)) if text}
+    body = yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=110)
+    return f"  {parameter.name}:\n" + "".join(f"    {line}\n" for line in body.splitlines())
