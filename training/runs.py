@@ -217,6 +217,9 @@ def _text_column(series: pd.Series, name: str) -> pd.Series:
     """Stripped text, missing where blank; a params column may also hold ready-made dictionaries."""
     import pandas as pd
 
+    if series.dtype == _text_dtype() and series.dtype != object:
+        text = series.str.strip()
+        return text.where(text != "", None)
     values = series.astype(object)
     if name == "params":
         kinds = pd.api.types.infer_dtype(values, skipna=True)

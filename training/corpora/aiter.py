@@ -1,0 +1,42 @@
+"""AMD Instinct matrix products: the winners of aiter's kernel tuning (a lower envelope, not a sample of kernels)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...analytic.errors import InputError
+from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME = "aiter"
+# "aiter <library> splitK=<s> <kernel> [<table>]": the library is the implementation, the rest stays in the raw string
+_PATTERN = re.compile(r"aiter (?P<library>\S+) splitK=")
+_LIBRARIES = {"ck/asm": "ck_asm"}
+
+
+def short_implementation(raw: str) -> str:
+    """`ck`, `ck_asm` (the table does not say which of the two), `cktile`, `asm`, `flydsl`, `torch`, `opus`, …"""
+    found = _PATTERN.match(raw)
+    if found is None:
+        raise InputError(f"corpus {NAME}: implementation {raw[:80]!r} has not the form 'aiter LIBRARY splitK=…'")
+    return _LIBRARIES.get(found["library"], found["library"])
+
+
+def load(
+    data_dir: str | Path | None = None,
+    max_rows: int | None = None,
+    platforms: Collection[str] | None = None,
+    *,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The run table; `group` is the (N, K) site in the spelling shared with the NVIDIA tables (`n1280k8192`)."""
+    frame = sample_rows(keep_platforms(read_converted(NAME, data_dir), platforms), max_rows, seed)
+    frame = rename_implementations(frame, short_implementation)
+    # a scheme says how narrow operands are scaled; for bf16 there is nothing to scale and nothing to say
+    params = frame["params"].str.replace(r',"scheme":"bf16(?:_batched)?"', "", regex=True)
+    return finished(frame.assign(params=params, group=frame["group"].str.lower()), NAME)
