@@ -1,0 +1,205 @@
+"""The GEMM paths with the equations as printed in arXiv 2605.04178: for the as-published parameter sets.
+
+How the paper's worked example (16384^3, B200, tile 128x128x32: 4.17 ms) is read; each choice from its text:
+
+- Tensor rate: the dense peak over 176 SMs. "Peak values are retained ... for the stage-centric Blackwell validation
+  kernels" (section V.A); the "sustained" 1,100-1,400 TFLOP/s cannot give 4.17 ms (2,109 TFLOP/s).
+- Waves: `ceil(16384 CTAs / 176 SMs) = 94`; the printed kernel time is one CTA's.
+- Step: `max(T_compute, T_io_eff)` of sections IV.C/IV.D, with T_sync inside T_io_eff and once more at the end of the
+  kernel. Eq. (8) as printed would add T_sync to every K-step (20 to 25 ns on 88 ns).
+- Eq. (2): L_mma in every K-step; D_accum is moved `tmem_passes_per_step` times a step. As printed that is 1. The MMA
+  accumulates in TMEM in place, so the worked example needs 0: one read and one write per tile, shared over K_tiles.
+- Store and alloc of all tiles but the last hide behind the next tile ("often overlapped in persistent kernels").
+
+The result is never below the physical bound; `GemmTime.guard` says where that acted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
+from .gemm_tiles import Machine, Tiles, accumulator_byte, output_byte
+from .gemm_traffic import bound_time, gemm_traffic
+from .occupancy import GemmOccupancy, effective_wavefronts
+from .platform import Platform
+from .stage import compute_time, step_time, tma_store_time, tmem_management_time, tmem_time, tmem_traffic_per_step
+from .stage_io import io_time_effective, sync_time, tma_time_operands
+from .validity import FloatArray
+from .wavefront import memory_time_kernel, memory_time_latency, mfma_time, overlap_factor, step_time_printed
+from .waves import cta_count, full_waves, k_tile_count, wave_count
+from .work import element_byte
+
+CandidateTerms = tuple[dict[str, FloatArray], dict[str, FloatArray], FloatArray]
+
+
+def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray]) -> dict[str, FloatArray]:
+    m, n, k, batch = shape
+    ctas = cta_count(m, n, tiles.tile_m, tiles.tile_n, batch) * tiles.split
+    waves, even = wave_count(ctas, mach.units), full_waves(ctas, mach.units)
+    ones = np.ones_like(ctas)
+    k_tiles = np.ceil(k_tile_count(k, tiles.tile_k) / tiles.split) * ones
+    return {
+        "ctas": ctas,
+        "waves": waves,
+        "wave_efficiency": even / waves,
+        "tile_m": tiles.tile_m * ones,
+        "tile_n": tiles.tile_n * ones,
+        "tile_k": tiles.tile_k * ones,
+        "split": tiles.split * ones,
+        "k_tiles": k_tiles,
+    }
+
+
+def stage_terms_published(
+    platform: Platform, mach: Machine, tiles: Tiles, shape: list[FloatArray], precision: str
+) -> CandidateTerms:
+    """Terms, details and bound of the stage-centric kernel time, shape (candidates, rows)."""
+    m, n, k, batch = shape
+    clock = platform.value("clock_boost")
+    element = element_byte(precision)
+    grid = _grid(mach, tiles, shape)
+    k_tiles, waves = grid["k_tiles"], grid["waves"]
+
+    def seconds(name: str) -> float:
+        return platform.value(name) / clock
+
+    d_accum = tiles.tile_m * tiles.tile_n * accumulator_byte(precision)
+    t_tmem = np.zeros_like(k_tiles)
+    if (platform.get("tmem_per_cu") or 0.0) > 0.0:
+        passes = platform.value("tmem_passes_per_step")
+        moved = tmem_traffic_per_step(d_accum * passes + d_accum * (1.0 - passes) / k_tiles, 0.0)
+        t_tmem = tmem_time(
+            moved,
+            platform.value("tmem_read_bw_per_cu"),
+            platform.value("tmem_write_bw_per_cu"),
+            seconds("tensor_instr_latency"),
+        )
+    t_mgmt = tmem_management_time(seconds("tmem_alloc_latency"), seconds("tmem_dealloc_latency"), k_tiles)
+    t_compute = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s, 1.0, t_tmem, t_mgmt)
+    tma = platform.value("tma_bw_per_cu")
+    t_tma = tma_time_operands(
+        tiles.tile_m * tiles.tile_k * element, tiles.tile_n * tiles.tile_k * element, tma, seconds("tma_latency"),
+        order="overlapped",
+    )  # fmt: skip
+    t_sync = sync_time(platform.value("barriers_per_step"), seconds("mbarrier_latency"))
+    t_io = io_time_effective(t_tma, 0.0, t_sync, platform.value("pipeline_overlap_alpha"))
+    t_step = step_time(t_compute, t_io, t_sync, platform.get("step_misc_overhead") or 0.0)
+    out = output_byte(precision)
+    writeback = tma_store_time(
+        tiles.tile_m * tiles.tile_n * out, tma, (platform.get("tma_store_latency") or 0.0) / clock
+    )
+    busy = waves * k_tiles * t_compute
+    compute = busy * grid["wave_efficiency"]
+    ones = np.ones_like(k_tiles)
+    traffic = gemm_traffic(mach, tiles, m, n, k, batch, element, out, "cold")
+    terms = {
+        "launch": mach.launch_s * ones,
+        "compute": compute,
+        "tail": busy - compute,
+        "memory_exposed": waves * k_tiles * (t_step - t_compute),
+        "writeback": writeback * ones,
+        "sync": t_sync * ones,
+    }
+    details = {
+        **grid,
+        "t_compute_s": t_compute * ones,
+        "t_tmem_s": t_tmem * ones,
+        "t_io_s": t_io * ones,
+        "t_step_s": t_step * ones,
+        "compute_s": busy,
+        "memory_s": waves * k_tiles * t_io,
+        "l2_traffic_byte": traffic.l2_byte,
+        "hbm_traffic_byte": traffic.hbm_byte,
+    }
+    return terms, details, bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)
+
+
+def _llc_hit_rate(platform: Platform, mach: Machine, working_set: FloatArray) -> FloatArray:
+    if mach.llc_byte_per_s <= 0.0:
+        return np.zeros_like(working_set)
+    if platform.parameters.get("llc_hit_form") is not None and platform.parameters["llc_hit_form"].value == "table3":
+        return hit_rate_table_iii_printed(
+            working_set,
+            platform.get("llc_transition_alpha") or 1.0,
+            platform.get("llc_streaming_beta") or 1.0,
+            mach.cache_start_byte,
+            mach.cache_end_byte,
+        )
+    return knee_hit_rate(working_set, mach.cache_start_byte, mach.cache_end_byte)
+
+
+def wavefront_terms_published(
+    platform: Platform,
+    mach: Machine,
+    tiles: Tiles,
+    occupancy: GemmOccupancy,
+    shape: list[FloatArray],
+    precision: str,
+    cache: str,
+) -> CandidateTerms:
+    """Terms, details and bound of Eqs. (9)-(13) as printed, one workgroup per wave slot, shape (candidates, rows).
+
+    Per K-step of one workgroup on one CU: Eq. (11) at the peak times the utilisation, Eq. (10) for one round of loads,
+    at least the bytes over the CU's share of `BW_eff`; Eq. (9), Eq. (12), then Eq. (13) with waves.
+    """
+    m, n, k, batch = shape
+    element, out = element_byte(precision), output_byte(precision)
+    grid = _grid(mach, tiles, shape)
+    k_tiles, waves = grid["k_tiles"], grid["waves"]
+    ones = np.ones_like(k_tiles)
+    footprint = ((m + n) * k * element + m * n * out) * batch * ones
+    h_llc = _llc_hit_rate(platform, mach, footprint)
+    flop = 2.0 * tiles.tile_m * tiles.tile_n * tiles.tile_k
+    t_compute = mfma_time(flop, 1.0, mach.unit_flop_per_s, platform.value("mfma_utilisation"))
+    latency = memory_time_latency(
+        1.0,
+        platform.value("l1_hit_rate"),
+        platform.value("l2_hit_rate"),
+        h_llc,
+        platform.value("latency_l1_time"),
+        platform.value("latency_l2_time"),
+        mach.llc_latency_s,
+        mach.latency_s,
+    )
+    mix = platform.parameters.get("bandwidth_mix")
+    combine = {"arithmetic": bandwidth_arithmetic, "harmonic": bandwidth_harmonic}[
+        str(mix.value) if mix is not None else "arithmetic"
+    ]
+    cache_rate = mach.llc_byte_per_s if mach.llc_byte_per_s > 0.0 else mach.l2_byte_per_s
+    bandwidth = combine(h_llc, cache_rate, mach.hbm_byte_per_s)
+    # loads that miss the L2 share the memory side evenly over the CUs
+    missed = (1.0 - platform.value("l1_hit_rate")) * (1.0 - platform.value("l2_hit_rate"))
+    step_byte = (tiles.tile_m + tiles.tile_n) * tiles.tile_k * element * missed
+    t_memory = memory_time_kernel(latency, step_byte, bandwidth / mach.units)
+    waves_active = effective_wavefronts(
+        occupancy.workgroups * occupancy.waves_per_workgroup,
+        platform.get("mwp_limit") or 0.0,
+        platform.get("cwp_limit") or 0.0,
+    )
+    eta = overlap_factor(np.maximum(waves_active, 1.0), t_compute, t_memory)
+    t_step = step_time_printed(t_memory, t_compute, eta)
+    busy = waves * k_tiles * np.minimum(t_compute, t_step)
+    compute = busy * grid["wave_efficiency"]
+    traffic = gemm_traffic(mach, tiles, m, n, k, batch, element, out, cache)
+    fabric = (platform.get("coherence_latency") or 0.0) + (platform.get("cross_xcd_latency") or 0.0)
+    terms = {
+        "launch": mach.launch_s * ones,
+        "compute": compute,
+        "tail": busy - compute,
+        "memory_exposed": waves * k_tiles * t_step - busy,
+        "writeback": tiles.tile_m * tiles.tile_n * out / mach.port_byte_per_s * ones,
+        "sync": fabric * ones,
+    }
+    details = {
+        **grid,
+        "eta_overlap": eta * ones,
+        "llc_hit_rate": h_llc,
+        "t_compute_s": t_compute * ones,
+        "t_memory_s": t_memory * ones,
+        "compute_s": waves * k_tiles * t_compute,
+        "memory_s": waves * k_tiles * t_memory,
+        "l2_traffic_byte": traffic.l2_byte,
+        "hbm_traffic_byte": traffic.hbm_byte,
+    }
+    return terms, details, bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)
