@@ -73,12 +73,12 @@ def memory_of(platform: Platform) -> Memory:
     size = platform.value(f"{level}_size")
     hbm, hbm_peak = platform.sustained_hbm_byte_per_s(), platform.value("hbm_peak_bw")
     # a cache is never slower than the memory behind it; where its rate is unknown the memory's is the safe one
-    cache = max(platform.get(f"{level}_bw") or hbm, hbm_peak)
+    cache = max(platform.get(f"{level}_bw") or hbm, hbm)
     start = platform.get(f"{level}_knee_start") or 0.7 * size
     end = platform.get(f"{level}_knee_end") or 1.2 * size
     names = ("hbm_peak_bw", "sustained_hbm_bw", f"{level}_bw", f"{level}_knee_start", f"{level}_knee_end")
-    latency = platform.get("latency_hbm_time") or 0.0
-    return Memory(cache, hbm, hbm_peak, start, end, latency, (*names, "latency_hbm_time"))
+    latency = platform.latency_s("latency_hbm") if platform.get("latency_hbm") else 0.0
+    return Memory(cache, hbm, hbm_peak, start, end, latency, (*names, "latency_hbm"))
 
 
 def launch_floor_s(platform: Platform) -> float:
@@ -153,7 +153,10 @@ def _matrix(work: Work, precision: str, platform: Platform, cache: str, tile: An
             ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:  # fmt: skip
     assert work.gemm is not None
     m, n, k, batch = work.gemm
-    result = MATRIX_ROUTES[_matrix_route(platform)](platform, m, n, k, batch, precision, tile=tile, cache=cache)
+    result = MATRIX_ROUTES[_matrix_route(platform)](
+        platform, m, n, k, batch, precision, tile=tile, cache=cache,
+        as_published=platform.as_published,
+    )  # fmt: skip
     return dict(result.terms), dict(result.details)
 
 

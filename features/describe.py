@@ -1,0 +1,119 @@
+"""A measured-runs frame, described: every row's baseline and feature rows, grouped so that each group is one array call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analytic.baseline import Baseline, baseline_of_work
+from ..analytic.errors import InputError, KernelcastError
+from ..analytic.families import FAMILIES
+from ..analytic.platform import Platform, load_platform
+from ..analytic.work import FloatArray, arguments, element_byte
+from .rows import Rows, family_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one platform, family, precision and cache state, as positions into the frame."""
+
+    platform: Platform
+    family: str
+    precision: str
+    cache: str
+    index: NDArray[np.intp]
+    baseline: Baseline
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Described:
+    """Baselines and features of a frame of n rows. Arrays of shape (n,); rows in `refused` are NaN."""
+
+    baseline_s: FloatArray
+    naive_s: FloatArray
+    bound_s: FloatArray
+    route: NDArray[Any]
+    guard: NDArray[np.bool_]
+    groups: tuple[Group, ...]
+    refused: dict[int, str]
+    """Row position → why no baseline could be made."""
+
+
+def _text(frame: pd.DataFrame, column: str, default: str) -> NDArray[Any]:
+    if column not in frame:
+        return np.full(len(frame), default, dtype=object)
+    values = frame[column].astype(object)
+    return np.asarray(values.where(values.notna(), default).astype(str), dtype=object)
+
+
+def _segment_params(frame: pd.DataFrame, index: NDArray[np.intp], params: dict[str, Any]) -> dict[str, Any]:
+    """Counted FLOP and bytes lie in columns of their own; they join the parameters of a segment."""
+    for column in ("flops", "bytes", "launches"):
+        if column in frame:
+            values = np.asarray(frame[column].iloc[index], dtype=np.float64)
+            params[column] = np.where(np.isnan(values), params.get(column, np.nan), values)
+    return params
+
+
+def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, *, strict: bool = False) -> Described:
+    """Baselines and feature rows of a measured-runs frame (time_s is not looked at).
+
+    platforms: parameter sets to use instead of the shipped files, by id. strict: raise for the first row that cannot
+    be described instead of listing it in `refused`.
+    """
+    from ..training.runs import params_frame  # the parser of the run table's JSON column
+
+    n = len(frame)
+    nan = np.full(n, np.nan)
+    out = Described(nan.copy(), nan.copy(), nan.copy(), np.full(n, "", dtype=object), np.zeros(n, dtype=bool), (), {})
+    if n == 0:
+        return out
+    params = params_frame(frame["params"])
+    implementation = _text(frame, "implementation", "")
+    keys = {
+        "platform": _text(frame, "platform", ""), "kernel": _text(frame, "kernel", ""),
+        "precision": _text(frame, "precision", ""), "cache": _text(frame, "cache", "unknown"),
+    }  # fmt: skip
+    import pandas as pd
+
+    groups: list[Group] = []
+    for key, index in pd.DataFrame(keys).groupby(list(keys), sort=True).indices.items():
+        platform_id, kernel, precision, cache = key
+        try:
+            group = _group(frame, params, implementation, platform_id, kernel, precision, cache,
+                           np.asarray(index), platforms)  # fmt: skip
+        except KernelcastError as error:
+            if strict:
+                raise
+            out.refused.update({int(i): str(error) for i in index})
+            continue
+        groups.append(group)
+        base = group.baseline
+        out.baseline_s[index], out.naive_s[index], out.bound_s[index] = base.time_s, base.naive_s, base.bound.seconds
+        out.route[index], out.guard[index] = base.route, base.guard
+    return Described(out.baseline_s, out.naive_s, out.bound_s, out.route, out.guard, tuple(groups), out.refused)
+
+
+def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[Any], platform_id: str, kernel: str,
+           precision: str, cache: str, index: NDArray[np.intp], platforms: dict[str, Platform] | None) -> Group:  # fmt: skip
+    platform = (platforms or {}).get(platform_id) or load_platform(platform_id)
+    counted = kernel not in FAMILIES
+    family = FAMILIES["segment" if counted else kernel]
+    part = params.iloc[index]
+    raw = {p.name: part[p.name].to_numpy() for p in family.params if p.name in part.columns}
+    if family.name == "segment":
+        raw = _segment_params(frame, index, raw)
+        if counted and "bytes" not in raw:
+            raise InputError(f"kernel family {kernel!r} is unknown and the row has no counted flops and bytes")
+    arrays = arguments(family, raw, kernel) if raw else arguments(family, {"bytes": np.full(index.size, np.nan)}, kernel)
+    work = family.work(arrays, element_byte(precision))
+    base = baseline_of_work(family, work, precision, platform, cache=cache)
+    rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])
+    return Group(platform, family.name if not counted else "segment", precision, cache, index, base, rows)

@@ -1,0 +1,64 @@
+"""Where the training data was: the box of sizes, the precisions and the implementations a family was learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..features.rows import Rows
+
+Floats = NDArray[np.float64]
+MARGIN = 0.25
+"""log₂ units a size may lie outside the box before it counts as outside: 19 %."""
+
+
+@dataclass
+class Domain:
+    """Box of one family: log₂ sizes between `low` and `high` of `names`; known `precisions` and `implementations`."""
+
+    names: list[str]
+    low: Floats
+    high: Floats
+    precisions: list[str]
+    implementations: list[str]
+
+    def outside(self, rows: Rows) -> tuple[Floats, NDArray[Any]]:
+        """(distance outside the box in log₂ units, the column that is furthest out) of each row; 0 inside."""
+        at = {name: i for i, name in enumerate(rows.names)}
+        names = [name for name in self.names if name in at]
+        if not names:
+            return np.zeros(len(rows.values)), np.full(len(rows.values), "", dtype=object)
+        keep = [self.names.index(name) for name in names]
+        values = rows.values[:, [at[name] for name in names]]
+        beyond = np.maximum(self.low[keep] - values, values - self.high[keep]) - MARGIN
+        beyond = np.nan_to_num(np.maximum(beyond, 0.0), nan=0.0)
+        worst = np.argmax(beyond, axis=1)
+        return beyond[np.arange(len(worst)), worst], np.array(names, dtype=object)[worst]
+
+
+def boxed(names: tuple[str, ...]) -> list[str]:
+    """The columns the box is made of: sizes and amounts of work, nothing derived from the platform."""
+    amounts = {"log2_flop", "log2_byte"}
+    derived = {"log2_base", "log2_base_over_naive", "log2_base_over_bound", "log2_intensity", "log2_waves",
+               "log2_wave_efficiency", "log2_reread", "log2_reread_ratio", "log2_working_set"}  # fmt: skip
+    return [n for n in names if n in amounts or (n.startswith("log2_") and n not in derived and "_per_" not in n
+                                                 and "_over_" not in n)]  # fmt: skip
+
+
+def fit_domain(parts: list[Rows]) -> Domain:
+    """The box around training rows of one family."""
+    names = boxed(parts[0].names)
+    stacks = [rows.values[:, [rows.names.index(name) for name in names]] for rows in parts]
+    values = np.concatenate(stacks)
+    with np.errstate(all="ignore"):
+        known = ~np.isnan(values).all(axis=0)  # an optional size that no training row gave bounds nothing
+        low = np.where(known, np.min(np.where(np.isnan(values), np.inf, values), axis=0), -np.inf)
+        high = np.where(known, np.max(np.where(np.isnan(values), -np.inf, values), axis=0), np.inf)
+
+    def seen(column: str) -> list[str]:
+        return sorted({str(v) for rows in parts for v in np.unique(rows.categories[column].astype(str))})
+
+    return Domain(names, low, high, seen("precision"), seen("implementation"))

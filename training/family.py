@@ -1,0 +1,100 @@
+"""Everything learned about one family on one platform: calibration, residual, domain, reference implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..features.describe import Group
+from ..features.rows import Rows
+from .calibration import Calibration, fit_calibration, term_matrix
+from .domain import Domain, fit_domain
+from .encode import MISSING, Encoder
+from .residual import FEWEST_ROWS, Residual, fit_residual, to_residual
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Part:
+    """Rows of one group, ready to learn from or to predict: all arrays of shape (n, …)."""
+
+    index: NDArray[np.intp]
+    rows: Rows
+    terms: Floats
+    analytic_s: Floats
+    regime: NDArray[Any]
+    """Label `implementation|precision` of each row: what a calibration regime is."""
+
+
+def part_of(group: Group, reference: dict[str, str]) -> Part:
+    """A described group with missing implementations filled by the reference one of its precision."""
+    given = group.rows.categories["implementation"].astype(str)
+    standard = reference.get(group.precision) or reference.get("", "")
+    filled = np.where(np.isin(given, MISSING), standard, given)
+    rows = replace(group.rows, categories={**group.rows.categories, "implementation": filled})
+    regime = np.char.add(np.char.add(filled.astype(str), "|"), group.precision)
+    return Part(group.index, rows, term_matrix(group.baseline), group.baseline.time_s, regime)
+
+
+def reference_implementations(groups: Sequence[Group]) -> dict[str, str]:
+    """Most frequent implementation by precision; the one over all precisions under the key ''."""
+    out: dict[str, str] = {}
+    by_precision: dict[str, list[NDArray[Any]]] = {"": []}
+    for group in groups:
+        labels = group.rows.categories["implementation"].astype(str)
+        by_precision.setdefault(group.precision, []).append(labels)
+        by_precision[""].append(labels)
+    for precision, parts in by_precision.items():
+        seen, counts = np.unique(np.concatenate(parts), return_counts=True)
+        named = [(int(c), str(s)) for s, c in zip(seen, counts, strict=True) if s not in MISSING]
+        if named:
+            out[precision] = max(named)[1]
+    return out
+
+
+@dataclass
+class FamilyModel:
+    """Learned state of one family. `residual` is None where the calibrated baseline did at least as well."""
+
+    family: str
+    encoder: Encoder
+    calibration: Calibration
+    residual: Residual | None
+    domain: Domain
+    reference: dict[str, str] = field(default_factory=dict)
+    rows: int = 0
+    note: str = ""
+
+    def calibrated_s(self, part: Part) -> Floats:
+        """Calibrated analytic time [s] of each row."""
+        return self.calibration.predict_s(part.terms, part.regime)
+
+    def log_correction(self, part: Part) -> tuple[Floats, Floats]:
+        """(residual, disagreement of its members) of each row; zeros where the family keeps its baseline."""
+        if self.residual is None:
+            zero = np.zeros(len(part.analytic_s))
+            return zero, zero
+        trees, smooth = self.residual.parts(self.encoder.matrix(part.rows))
+        return trees + self.residual.process_weight * (smooth - trees), np.abs(smooth - trees)
+
+
+def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], reference: dict[str, str], *, seed: int = 0,
+               learn: bool = True, process: bool = True, encoder: Encoder | None = None) -> FamilyModel:  # fmt: skip
+    """Fit one family to its parts and their measured times [s]. learn=False stops at the calibration."""
+    rows = [part.rows for part in parts]
+    time_s = np.concatenate(list(times))
+    terms = np.concatenate([part.terms for part in parts])
+    regime = np.concatenate([part.regime for part in parts])
+    calibration = fit_calibration(terms, regime, time_s)
+    encoder = encoder or Encoder.fit(rows)
+    residual = None
+    if learn and len(time_s) >= FEWEST_ROWS:
+        x = np.concatenate([encoder.matrix(r) for r in rows])
+        residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
+                                process=process)  # fmt: skip
+    return FamilyModel(name, encoder, calibration, residual, fit_domain(rows), reference, len(time_s))

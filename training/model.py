@@ -1,0 +1,139 @@
+"""The hybrid model of one platform: family models, the difficulty of a row, and conformal bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..features.describe import Described, Group
+from ..features.rows import Rows
+from .bands import Bands
+from .family import FamilyModel, part_of
+from .residual import to_time
+
+Floats = NDArray[np.float64]
+
+SMALLEST_SIGMA = 0.004
+"""Difficulty floor in log time: median repeat noise of a GPU kernel. No band is tighter than the noise times its quantile."""
+UNKNOWN_IMPLEMENTATION = 1.6
+UNKNOWN_PRECISION = 2.0
+"""Widening of the half-width where a label was never seen; chosen, not fitted, and named in the note."""
+COMMON = (
+    "log2_base_over_naive", "log2_base_over_bound", "log2_intensity", "log2_set_over_cache", "log2_threads_per_unit",
+    "log2_launches", "log2_chain", "log2_base", "share_launch", "share_compute", "share_memory", "share_latency",
+    "element_byte", "cold",
+)  # fmt: skip
+
+
+@dataclass
+class Predicted:
+    """Predictions of n rows; arrays of shape (n,), NaN time where refused. An unbounded side is infinite (or 0)."""
+
+    predicted_s: Floats
+    lower_s: Floats
+    upper_s: Floats
+    calibrated_s: Floats
+    sigma: Floats
+    in_domain: NDArray[np.bool_]
+    note: NDArray[Any]
+    implementation: NDArray[Any]
+
+
+def difficulty_rows(rows: Rows, typical: float, disagreement: Floats, correction: Floats) -> Floats:
+    """What the difficulty is learned from: common columns, the family's typical error, how far the members disagree."""
+    at = {name: i for i, name in enumerate(rows.names)}
+    common = rows.values[:, [at[name] for name in COMMON]]
+    n = len(common)
+    return np.column_stack([common, np.full(n, typical), disagreement, np.abs(correction)])
+
+
+@dataclass
+class Model:
+    """A trained hybrid for one platform. `meta` says where it comes from: rows, digest, split, metrics, version."""
+
+    platform: str
+    name: str
+    families: Mapping[str, FamilyModel]
+    difficulty: Any
+    """XGBoost booster: log of the typical absolute residual of a row; None where too few rows were there."""
+    typical: dict[str, float]
+    """Median log |out-of-fold residual| by family; '' for all."""
+    bands: Bands
+    analytic_scores: Floats
+    """|log(measured ÷ analytic)| of training rows, sorted downwards: the band of families never seen."""
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def sigma(self, family: str, rows: Rows, disagreement: Floats, correction: Floats) -> Floats:
+        """Difficulty of each row: the expected size of |log(measured ÷ predicted)|."""
+        typical = self.typical.get(family, self.typical[""])
+        if self.difficulty is None:
+            return np.full(len(rows.values), max(np.exp(typical), SMALLEST_SIGMA))
+        from xgboost import DMatrix
+
+        x = difficulty_rows(rows, typical, disagreement, correction)
+        return np.maximum(np.exp(np.asarray(self.difficulty.predict(DMatrix(x)), dtype=np.float64)), SMALLEST_SIGMA)
+
+    def predict(self, described: Described, level: float = 0.9) -> Predicted:
+        """Times and bands of described rows (all of this model's platform)."""
+        n = described.baseline_s.size
+        out = Predicted(*(np.full(n, np.nan) for _ in range(5)), np.zeros(n, dtype=bool),
+                        np.full(n, "", dtype=object), np.full(n, "", dtype=object))  # fmt: skip
+        for group in described.groups:
+            if group.family in self.families:
+                self._predict_group(group, self.families[group.family], level, out)
+            else:
+                self._predict_unseen(group, level, out)
+        return out
+
+    def _predict_group(self, group: Group, model: FamilyModel, level: float, out: Predicted) -> None:
+        part = part_of(group, model.reference)
+        index = group.index
+        correction, disagreement = model.log_correction(part)
+        distance, column = model.domain.outside(part.rows)
+        base = model.calibrated_s(part)
+        # out of the box the residual is an extrapolation: at most half of it is kept
+        out.predicted_s[index] = to_time(correction * np.maximum(1.0 - 0.25 * distance, 0.5), base)
+        out.calibrated_s[index] = base
+        sigma = self.sigma(group.family, part.rows, disagreement, correction)
+        half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level)
+        note = np.full(index.size, "", dtype=object)
+        names = part.rows.categories["implementation"].astype(str)
+        known = np.isin(names, model.domain.implementations) | (len(model.domain.implementations) <= 1)
+        seen = group.precision in model.domain.precisions
+        half = half * (1.0 + distance) * np.where(known, 1.0, UNKNOWN_IMPLEMENTATION)
+        half = half if seen else half * UNKNOWN_PRECISION
+        _add(note, distance > 0, lambda i: f"outside the training range ({column[i].removeprefix('log2_')}), "
+             f"residual faded, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
+        _add(note, ~known, lambda i: f"implementation {names[i]!r} not in training, band widened "
+             f"x{UNKNOWN_IMPLEMENTATION:g}")  # fmt: skip
+        _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
+             f"{group.family}, band widened x{UNKNOWN_PRECISION:g}")  # fmt: skip
+        _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
+        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {level:.0%} band")
+        if model.note:
+            _add(note, np.ones(index.size, dtype=bool), lambda i: model.note)
+        out.sigma[index] = sigma
+        out.lower_s[index], out.upper_s[index] = to_time(-half, out.predicted_s[index]), to_time(half, out.predicted_s[index])
+        out.in_domain[index] = (distance <= 0) & seen & known
+        out.note[index], out.implementation[index] = note, names
+
+    def _predict_unseen(self, group: Group, level: float, out: Predicted) -> None:
+        """A family without training rows: the analytic time, with the band of analytic errors in other families."""
+        index, base = group.index, group.baseline.time_s
+        half = Bands(self.analytic_scores).half_width(np.ones(index.size), np.full(index.size, group.family), level)[0]
+        out.predicted_s[index] = out.calibrated_s[index] = base
+        out.sigma[index] = np.nan
+        out.lower_s[index], out.upper_s[index] = to_time(-half, base), to_time(half, base)
+        out.note[index] = (f"{group.family} has no measured run on {self.platform}: analytic only, "
+                           "band from the analytic error of other families")  # fmt: skip
+        out.implementation[index] = group.rows.categories["implementation"]
+
+
+def _add(note: NDArray[Any], where: NDArray[np.bool_], text: Any) -> None:
+    """Append text(i) to the notes of the flagged rows (few: only rows with something to say)."""
+    for i in np.flatnonzero(where):
+        note[i] = f"{note[i]}; {text(i)}" if note[i] else text(i)

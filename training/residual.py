@@ -1,0 +1,143 @@
+"""The residual of one family: log(measured ÷ calibrated baseline), learned by gradient-boosted trees.
+
+Forward and inverse live together: `to_residual` and `to_time`. Where a family has few rows a Gaussian process on the
+same residual is averaged in: it interpolates smooth size dependence that trees see as steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FEWEST_ROWS = 24
+"""Below this a family keeps its calibrated baseline: a tree grown on fewer rows memorises them."""
+MOST_PROCESS_ROWS = 900
+"""A Gaussian process costs the cube of its rows; above this the trees have data enough to be left alone."""
+
+BOOSTER: dict[str, Any] = {
+    "objective": "reg:squarederror",
+    "tree_method": "hist",
+    "max_bin": 256,
+    "learning_rate": 0.06,
+    "max_depth": 8,
+    "min_child_weight": 1.5,
+    "subsample": 0.85,
+    "colsample_bytree": 1.0,
+    "colsample_bynode": 0.6,  # columns dropped for a whole tree hide the flags that tell implementations apart
+    "reg_lambda": 1.0,
+}
+
+
+def to_residual(time_s: Any, base_s: Any) -> Floats:
+    """log(time ÷ base), dimensionless."""
+    return np.asarray(np.log(np.asarray(time_s, dtype=float) / np.asarray(base_s, dtype=float)))
+
+
+def to_time(residual: Any, base_s: Any) -> Floats:
+    """Inverse of `to_residual` [s]."""
+    return np.asarray(np.asarray(base_s, dtype=float) * np.exp(np.asarray(residual, dtype=float)))
+
+
+@dataclass
+class Process:
+    """A fitted Gaussian process as plain arrays: predictions are k(X, train) · alpha."""
+
+    shift: Floats
+    scale: Floats
+    train: Floats
+    alpha: Floats
+    length: Floats
+    variance: float
+    columns: NDArray[np.intp]
+
+    def predict(self, x: Floats) -> Floats:
+        from sklearn.gaussian_process.kernels import Matern
+
+        z = (np.nan_to_num(x[:, self.columns], nan=0.0) - self.shift) / self.scale
+        # far outside the training box a size tells nothing more than its edge
+        z = np.clip(z, self.train.min(axis=0) - 0.5, self.train.max(axis=0) + 0.5)
+        kernel = Matern(length_scale=self.length, nu=1.5)
+        step = 20_000
+        return np.concatenate(
+            [self.variance * (kernel(z[i : i + step], self.train) @ self.alpha) for i in range(0, len(z), step)]
+            or [np.zeros(0)]
+        )
+
+
+def fit_process(x: Floats, y: Floats, seed: int = 0) -> Process:
+    """Fit a Matérn-3/2 process with a length scale a column to (n, columns) features and (n,) residuals."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+    filled = np.nan_to_num(x, nan=0.0)
+    spread = filled.std(axis=0)
+    columns = np.flatnonzero(spread > 1e-9)
+    # columns that repeat another one only slow the fit down
+    _, first = np.unique(np.round(filled[:, columns] / spread[columns], 9), axis=1, return_index=True)
+    columns = np.sort(columns[first])
+    shift, scale = filled[:, columns].mean(axis=0), filled[:, columns].std(axis=0)
+    z = (filled[:, columns] - shift) / scale
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(z))[:MOST_PROCESS_ROWS]
+    tuning = rows[:160]
+    kernel = ConstantKernel(0.1, (1e-3, 10.0)) * Matern(np.full(len(columns), 4.0), (0.3, 100.0), nu=1.5)
+    kernel = kernel + WhiteKernel(1e-3, (1e-5, 0.3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tuned = GaussianProcessRegressor(kernel, normalize_y=False, random_state=seed)
+        tuned.fit(z[tuning], y[tuning])
+    fixed = GaussianProcessRegressor(tuned.kernel_, optimizer=None).fit(z[rows], y[rows])
+    product = fixed.kernel_.k1
+    return Process(shift, scale, z[rows], fixed.alpha_, np.atleast_1d(product.k2.length_scale),
+                   float(product.k1.constant_value), columns)  # fmt: skip
+
+
+@dataclass
+class Residual:
+    """Boosted trees, and a process where the family is small, on one family's feature matrix."""
+
+    booster: Any
+    process: Process | None
+    process_weight: float = 0.5
+
+    def parts(self, x: Floats) -> tuple[Floats, Floats]:
+        """(trees, process) predictions of rows (n, columns); the process repeats the trees where there is none."""
+        from xgboost import DMatrix
+
+        trees = np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64)
+        return trees, self.process.predict(x) if self.process is not None else trees
+
+    def predict(self, x: Floats) -> Floats:
+        trees, smooth = self.parts(x)
+        return trees + self.process_weight * (smooth - trees)
+
+
+def rounds_for(rows: int) -> int:
+    """Boosting rounds by training rows: more data carries more trees before they only repeat the noise."""
+    return int(np.clip(60.0 * np.sqrt(rows / 50.0), 120, 900))
+
+
+def fit_booster(x: Floats, y: Floats, seed: int = 0, rounds: int | None = None, weight: Floats | None = None,
+                **changes: Any) -> Any:  # fmt: skip
+    """XGBoost regression trees on (n, columns) features and (n,) targets; deterministic for a seed."""
+    import xgboost
+
+    depth = 8 if len(y) > 2000 else 6
+    settings = {**BOOSTER, "max_depth": depth, "seed": seed, "nthread": 2, **changes}
+    data = xgboost.DMatrix(x, label=y, weight=weight)
+    return xgboost.train(settings, data, num_boost_round=rounds or rounds_for(len(y)))
+
+
+def fit_residual(x: Floats, y: Floats, *, seed: int = 0, process: bool = True) -> Residual:
+    """Fit the residual of one family: features (n, columns), y = log(measured ÷ calibrated baseline)."""
+    booster = fit_booster(x, y, seed)
+    small = process and len(y) <= MOST_PROCESS_ROWS
+    return Residual(booster, fit_process(x, y, seed) if small else None)

@@ -1,0 +1,181 @@
+"""Training: measured runs of one platform in, a hybrid model with honest bands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analytic.errors import InputError
+from ..features.describe import Described, Group, describe
+from ..features.rows import Rows
+from .bands import Bands, fit_bands
+from .encode import Encoder
+from .family import FamilyModel, Part, fit_family, part_of, reference_implementations
+from .model import SMALLEST_SIGMA, Model, difficulty_rows
+from .residual import FEWEST_ROWS, fit_booster, to_residual
+from .splits import folds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+
+FOLDS = 5
+WEIGHTS = (0.0, 0.5, 1.0)
+"""Shares of the Gaussian process tried; the one with the least out-of-fold error is kept."""
+FEWEST_TOTAL = 8
+
+
+@dataclass
+class _Learned:
+    """One family after cross-fitting: the final model and, for each of its rows, what it was predicted out of fold."""
+
+    model: FamilyModel
+    index: NDArray[np.intp]
+    rows: list[Rows]
+    fold: NDArray[np.intp]
+    error: Floats
+    """Out-of-fold log(measured ÷ predicted)."""
+    disagreement: Floats
+    correction: Floats
+
+
+def _take(part: Part, keep: NDArray[np.bool_]) -> Part:
+    rows = Rows(part.rows.names, part.rows.values[keep], {k: v[keep] for k, v in part.rows.categories.items()})
+    return Part(part.index[keep], rows, part.terms[keep], part.analytic_s[keep], part.regime[keep])
+
+
+def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int) -> _Learned:
+    """Cross-fit one family over the folds, choose its members by out-of-fold error, then fit on all of its rows."""
+    reference = reference_implementations(groups)
+    parts = [part_of(group, reference) for group in groups]
+    encoder = Encoder.fit([part.rows for part in parts])
+    index = np.concatenate([part.index for part in parts])
+    starts = np.cumsum([0] + [len(part.index) for part in parts])
+    n = len(index)
+    base, trees, smooth = np.zeros(n), np.zeros(n), np.zeros(n)
+    learn = n >= FEWEST_ROWS
+    for number in np.unique(fold[index]):
+        kept = [_take(p, fold[p.index] != number) for p in parts]
+        kept = [p for p in kept if len(p.index)]
+        if not kept:
+            kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
+        model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=learn,
+                           encoder=encoder)  # fmt: skip
+        for part, start in zip(parts, starts, strict=False):
+            out = fold[part.index] == number
+            if not out.any():
+                continue
+            held, where = _take(part, out), start + np.flatnonzero(out)
+            base[where] = model.calibrated_s(held)
+            if model.residual is not None:
+                trees[where], smooth[where] = model.residual.parts(encoder.matrix(held.rows))
+    measured = time_s[index]
+    target = to_residual(measured, base)
+    final = fit_family(name, parts, [time_s[p.index] for p in parts], reference, seed=seed, learn=learn, encoder=encoder)
+    weight, keep = _choose(target, trees, smooth) if learn else (0.0, False)
+    if final.residual is not None:
+        final.residual.process_weight = weight if final.residual.process is not None else 0.0
+        if final.residual.process_weight == 0.0:
+            final.residual.process = None
+    correction = trees + weight * (smooth - trees)
+    if not keep:
+        final.residual, correction, trees, smooth = None, np.zeros(n), np.zeros(n), np.zeros(n)
+        if learn:
+            final.note = "calibrated analytic: the residual did not improve on it out of fold"
+    used = final.residual is not None and final.residual.process is not None
+    return _Learned(final, index, [p.rows for p in parts], fold[index], target - correction,
+                    np.abs(smooth - trees) if used else np.zeros(n), correction)  # fmt: skip
+
+
+def _choose(target: Floats, trees: Floats, smooth: Floats) -> tuple[float, bool]:
+    """(share of the process, whether any residual beats the calibrated baseline), by mean out-of-fold relative error."""
+
+    def mape(error: Floats) -> float:
+        return float(np.mean(np.abs(np.expm1(-error))))
+
+    scores = {w: mape(target - (trees + w * (smooth - trees))) for w in WEIGHTS}
+    best = min(scores, key=lambda w: scores[w])
+    return best, scores[best] < mape(target)
+
+
+def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[str, float], Bands]:
+    """Difficulty of a row, cross-fitted over the same folds, and the conformal scores it normalises."""
+    magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
+    fold = np.concatenate([item.fold for item in learned])
+    family = np.concatenate([np.full(len(item.index), item.model.family) for item in learned])
+    typical = {item.model.family: float(np.median(np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0))) for item in learned}
+    typical[""] = float(np.median(magnitude))
+    x = np.concatenate([
+        np.concatenate([
+            difficulty_rows(rows, typical[item.model.family], item.disagreement[a:b], item.correction[a:b])
+            for rows, a, b in _slices(item)
+        ])
+        for item in learned
+    ])  # fmt: skip
+    error = np.concatenate([item.error for item in learned])
+    if len(x) < 10 * FEWEST_ROWS:
+        sigma = np.maximum(np.exp([typical[str(f)] for f in family]), SMALLEST_SIGMA)
+        return None, typical, fit_bands(error, sigma, family)
+
+    def fit(keep: NDArray[np.bool_]) -> Any:
+        # the median of |error| is what scales a band; extreme rows must not decide it
+        return fit_booster(x[keep], magnitude[keep], seed, rounds=150, max_depth=5, learning_rate=0.05,
+                           min_child_weight=10, subsample=0.7)  # fmt: skip
+
+    from xgboost import DMatrix
+
+    sigma = np.zeros(len(x))
+    for number in np.unique(fold):
+        held = fold == number
+        sigma[held] = np.exp(fit(~held).predict(DMatrix(x[held]))) if (~held).any() else np.exp(typical[""])
+    return fit(np.ones(len(x), dtype=bool)), typical, fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family)
+
+
+def _slices(item: _Learned) -> list[tuple[Rows, int, int]]:
+    ends = np.cumsum([len(rows.values) for rows in item.rows])
+    return [(rows, int(end) - len(rows.values), int(end)) for rows, end in zip(item.rows, ends, strict=True)]
+
+
+def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: str = "model", seed: int = 0,
+              progress: Progress | None = None) -> Model:  # fmt: skip
+    """Fit the hybrid of one platform to measured runs (columns of the run table, `group` included).
+
+    Every group lies in one fold; residual, difficulty and scores of a row come from models that never saw its group.
+    Raises InputError where the frame holds several platforms or too few usable rows.
+    """
+    platforms = sorted(set(frame["platform"].astype(str)))
+    if len(platforms) != 1:
+        raise InputError(f"one model is for one platform; the table holds {', '.join(platforms) or 'none'}")
+    described = described or describe(frame)
+    time_s = np.asarray(frame["time_s"], dtype=np.float64)
+    fold = folds(frame["group"], FOLDS, seed + 1)
+    by_family: dict[str, list[Group]] = {}
+    for group in described.groups:
+        by_family.setdefault(group.family, []).append(group)
+    usable = sum(len(g.index) for groups in by_family.values() for g in groups)
+    if usable < FEWEST_TOTAL:
+        raise InputError(f"{usable} usable rows for {platforms[0]}; at least {FEWEST_TOTAL} are needed to train")
+    learned: list[_Learned] = []
+    for i, (family, groups) in enumerate(sorted(by_family.items())):
+        if progress is not None:
+            progress(family, i, len(by_family))
+        learned.append(_learn_family(family, groups, time_s, fold, seed))
+    difficulty, typical, bands = _fit_difficulty(learned, seed)
+    ok = np.isfinite(described.baseline_s)
+    analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
+    families = {item.model.family: item.model for item in learned}
+    meta = {"rows": usable, "refused": len(described.refused), "seed": seed, "folds": FOLDS,
+            "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
+    return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
+                 meta)  # fmt: skip
+
+
+def _scores(item: _Learned) -> dict[str, float]:
+    error = np.abs(np.expm1(-item.error))
+    return {"rows": int(len(error)), "mape": 100.0 * float(error.mean()), "median_ape": 100.0 * float(np.median(error))}
