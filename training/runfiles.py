@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import zlib
@@ -180,14 +181,19 @@ class _Places:
             line = reader.line_num + 1
 
     def first_ragged(self) -> tuple[int, int, int]:
-        return next((item for item in self._rows() if item[2] != self.width), (0, 0, 0))
+        try:
+            return next(item for item in self._rows() if item[2] != self.width)
+        except (StopIteration, csv.Error):
+            return 0, 0, 0
 
     def describe(self, index: int) -> str:
-        whole = (item for item in self._rows() if item[2] == self.width)
-        for position, (row, line, _) in enumerate(whole):
-            if position == index:
-                return f"row {row} (line {line})"
-        return f"row {index + 1}"
+        """Row and line of the row with this position among those of the right length."""
+        try:
+            whole = ((row, line) for row, line, width in self._rows() if width == self.width)
+            row, line = next(itertools.islice(whole, index, None))
+        except (StopIteration, csv.Error):  # the two parsers disagree on a quirk: the row alone still helps
+            return f"row {index + 1}"
+        return f"row {row} (line {line})"
 
 
 def _numbers_if_all_are(series: pd.Series) -> pd.Series:
