@@ -135,10 +135,11 @@ class Platform:
     def sustained_flop_per_s(self, precision: str, unit: str = "matrix") -> float:
         """Return the rate of large tuned kernels [FLOP/s]: measured if known, else peak x the typical fraction."""
         rate = self._rate(precision, unit)
-        known = self.get(f"sustained_{rate.base}")
-        if known:
-            return rate.factor * known
-        return rate.factor * self.value(f"peak_{rate.base}") * self.value(_fraction_name(rate.base))
+        known, peak = self.get(f"sustained_{rate.base}"), self.value(f"peak_{rate.base}")
+        if not known:
+            return rate.factor * peak * self.value(_fraction_name(rate.base))
+        # A rate derived from another one does not inherit what lifted that one above its peak (MI210 packed FP32).
+        return rate.factor * (min(known, peak) if rate.factor != 1.0 else known)
 
     def rate_note(self, precision: str, unit: str = "matrix") -> str:
         """Return in words where `sustained_flop_per_s` comes from: parameter, rule, fraction."""

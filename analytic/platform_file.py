@@ -125,7 +125,22 @@ def read_platform_file(path: Path) -> tuple[PlatformFile, dict[str, Parameter]]:
         if name not in parameters or parameters[name].value is None:
             spec = PARAMETERS[name]
             raise InputError(f"{where}: required parameter '{name}' is missing ({spec.meaning}; unit {spec.unit})")
-    return header, parameters
+    return header, _with_time_twins(parameters)
+
+
+def _with_time_twins(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
+    """Add `<latency>_time` [s] where a file gives only cycles: cycles over the boost clock, kind `derived`."""
+    clock = parameters["clock_boost"].value
+    twins = {}
+    for name, parameter in parameters.items():
+        twin = f"{name}_time"
+        if twin not in PARAMETERS or (twin in parameters and parameters[twin].value is not None):
+            continue
+        if isinstance(parameter.value, float) and isinstance(clock, float):
+            source = f"{name} / clock_boost; {parameter.source}"
+            kind = "assumed" if parameter.kind == "assumed" else "derived"
+            twins[twin] = Parameter(twin, parameter.value / clock, "s", kind, source, parameter.date, parameter.note)
+    return parameters | twins
 
 
 def _refuse_unknown_names(data: Mapping[str, Any], where: str) -> None:
