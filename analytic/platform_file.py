@@ -239,16 +239,25 @@ def write_platform_file(header: PlatformFile, parameters: Mapping[str, Parameter
 
 
 def _parameter_text(parameter: Parameter) -> str:
-    spec = PARAMETERS[parameter.name]
-    value: object = parameter.value
-    if spec.unit == BOOL and value is not None:
-        value = bool(value)
-    elif isinstance(value, float) and value == int(value) and abs(value) < 1e15:
-        value = int(value)
-    entry: dict[str, object] = {"value": value}
-    if parameter.unit:
-        entry["unit"] = parameter.unit
+    entry: dict[str, object] = {"unit": parameter.unit} if parameter.unit else {}
     entry |= {"kind": parameter.kind, "source": parameter.source}
     entry |= {key: text for key, text in (("date", parameter.date), ("note", parameter.note)) if text}
     body = yaml.safe_dump(entry, sort_keys=False, allow_unicode=True, width=110)
-    return f"  {parameter.name}:\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    value = _value_text(parameter.value, PARAMETERS[parameter.name].unit)
+    return f"  {parameter.name}:\n    value: {value}\n" + "".join(f"    {line}\n" for line in body.splitlines())
+
+
+def _value_text(value: float | str | None, unit: str) -> str:
+    """Return YAML for a value: whole numbers plain, large and small ones as 4.8e+12 (with a dot, as YAML 1.1 needs)."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return value
+    if unit == BOOL:
+        return "true" if value else "false"
+    if value == int(value) and (abs(value) < 1e6 or (unit == "B" and abs(value) < 1e15)):
+        return str(int(value))
+    if 1e-3 <= abs(value) < 1e6:
+        return repr(value)
+    digits = next(count for count in range(1, 18) if float(f"{value:.{count}e}") == value)
+    return f"{value:.{digits}e}"

@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.platform import load_platform, load_platform_file
+from kernelcast.analytic.platform_file import _value_text
 from kernelcast.analytic.platform_schema import PARAMETERS, REQUIRED
 
 HEADER = "id: mine\ndescription: a GPU\nvendor: nvidia\narch: hopper\nparameters:\n"
@@ -150,3 +154,11 @@ def test_the_schema_explains_every_name() -> None:
         assert spec.meaning
         assert spec.minimum <= spec.maximum
         assert bool(spec.choices) == (spec.unit == "text")
+
+
+@given(value=st.floats(0, 1e20), unit=st.sampled_from(["B", "B/s", "s", "cycle"]))
+@settings(deadline=None, max_examples=200)
+def test_written_numbers_are_exact_yaml_numbers(value: float, unit: str) -> None:
+    read = yaml.safe_load(_value_text(value, unit))
+    assert isinstance(read, int | float)
+    assert read == value
