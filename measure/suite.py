@@ -1,0 +1,157 @@
+"""Suites: YAML files that say which configurations to measure. The same file and seed give the same set anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ..analytic.errors import InputError, nearest_names
+from .costs import COSTS
+
+CANDIDATES = 24  # drawn for every configuration; the one nearest the wanted effort is kept
+
+
+@dataclass(frozen=True)
+class Config:
+    """One thing to measure: a family's implementation at a precision on given parameters (both cache states)."""
+
+    family: str
+    implementation: str
+    precision: str
+    params: Mapping[str, Any]
+    unit: str  # configurations of one draw share inputs (a matrix, a graph) and are measured together
+    seed: int
+
+    @property
+    def key(self) -> str:
+        text = json.dumps([self.family, self.implementation, self.precision, dict(self.params), self.seed], sort_keys=True)
+        return hashlib.sha1(text.encode()).hexdigest()[:16]
+
+    @property
+    def effort(self) -> float:
+        return effort(self.family, self.params)
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        return (self.family, self.implementation, self.precision)
+
+
+def effort(family: str, params: Mapping[str, Any]) -> float:
+    """Size of a configuration: the larger of bytes and a tenth of the operations, at 4 bytes a value."""
+    flop, byte = COSTS[family](params)
+    return max(byte, flop / 10.0)
+
+
+def find_suite(name: str | Path) -> Path:
+    """A suite by path or by the name of a file in configs/suites."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    folder = Path(str(resources.files("kernelcast.configs"))) / "suites"
+    packaged = folder / f"{name}.yaml"
+    if packaged.is_file():
+        return packaged
+    known = [p.stem for p in folder.glob("*.yaml")]
+    raise InputError(f"no suite {str(name)!r}{nearest_names(str(name), known)}")
+
+
+def load_suite(name: str | Path) -> list[Config]:
+    """All configurations of a suite, in the order in which they are measured."""
+    path = find_suite(name)
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: not a readable suite: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("draws"), list):
+        raise InputError(f"{path}: a suite is a mapping with `seed` and a list `draws`")
+    seed = int(document.get("seed", 0))
+    units: list[list[Config]] = []
+    for index, entry in enumerate(document["draws"]):
+        try:
+            units += _draw(entry, index, seed)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: entry {index} ({entry.get('family')}): {error!r}") from error
+    order = np.random.default_rng(seed).permutation(len(units))
+    seen: set[str] = set()
+    return [c for u in order for c in units[u] if not (c.key in seen or seen.add(c.key))]  # type: ignore[func-returns-value]
+
+
+def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Config]]:
+    rng = np.random.default_rng([seed, index])
+    low, high = (float(v) for v in entry["effort"])
+    count = int(entry["count"])
+    steps = (np.arange(count) + rng.random(count)) / count
+    for number, step in enumerate(rng.permutation(steps)):
+        wanted = math.log(low) + step * (math.log(high) - math.log(low))
+        params = _nearest(entry, rng, wanted)
+        if params is None:
+            continue
+        unit, unit_seed = f"{index}.{number}", int(rng.integers(2**31))
+        found = effort(entry["family"], params)
+        chosen = [
+            Config(v.get("family", entry["family"]), v["implementation"], v["precision"], params, unit, unit_seed)
+            for v in entry["variants"]
+            if rng.random() < float(v.get("share", 1.0))
+            and float(v.get("min_effort", 0)) <= found <= float(v.get("max_effort", math.inf))
+            and all(params[name] <= limit for name, limit in v.get("max", {}).items())
+        ]
+        if chosen:
+            yield chosen
+
+
+def _nearest(entry: Mapping[str, Any], rng: np.random.Generator, wanted: float) -> dict[str, Any] | None:
+    options = [_sample(entry["params"], rng) for _ in range(CANDIDATES)]
+    low, high = (float(v) for v in entry["effort"])
+    sizes = np.array([effort(entry["family"], p) for p in options])
+    allowed = (sizes >= low * 0.5) & (sizes <= high)
+    if not allowed.any():
+        return None
+    distance = np.where(allowed, np.abs(np.log(sizes) - wanted), np.inf)
+    return options[int(np.argmin(distance))]
+
+
+def _sample(rules: Mapping[str, Mapping[str, Any]], rng: np.random.Generator) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    for names, rule in rules.items():
+        kinds = [k for k in SAMPLERS if k in rule]
+        if len(kinds) != 1:
+            raise ValueError(f"parameter {names} needs exactly one of {', '.join(SAMPLERS)}")
+        value = SAMPLERS[kinds[0]](rule, rng, params)
+        if "," in names:
+            params.update(zip(names.split(","), value, strict=True))
+        else:
+            params[names] = value
+    return params
+
+
+def _log(rule: Mapping[str, Any], rng: np.random.Generator, _: Mapping[str, Any]) -> int:
+    low, high = rule["log"]
+    value = math.exp(rng.uniform(math.log(low), math.log(high)))
+    multiples = rule.get("multiple", [1])
+    multiple = int(multiples[rng.integers(len(multiples))])
+    return max(multiple, round(value / multiple) * multiple)
+
+
+def _power(rule: Mapping[str, Any], rng: np.random.Generator, _: Mapping[str, Any]) -> int:
+    low, high = rule["pow2"]
+    return int(2 ** rng.integers(round(math.log2(low)), round(math.log2(high)) + 1))
+
+
+def _choice(rule: Mapping[str, Any], rng: np.random.Generator, _: Mapping[str, Any]) -> Any:
+    return rule["choice"][rng.integers(len(rule["choice"]))]
+
+
+def _same(rule: Mapping[str, Any], _: np.random.Generator, params: Mapping[str, Any]) -> Any:
+    return params[rule["same"]]
+
+
+SAMPLERS = {"log": _log, "pow2": _power, "choice": _choice, "same": _same}
