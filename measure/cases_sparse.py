@@ -361,7 +361,7 @@ def pagerank_pull(g: Gpu, p: Params, precision: str) -> Case:
 
     def check() -> float:
         rank.copy_(g.rand(m.rows, precision=precision))
-        want, degree = rank.double(), (m.start[1:] - m.start[:-1]).double()
+        want, degree = rank.double().clone(), (m.start[1:] - m.start[:-1]).double()
         call()
         for _ in range(p["iterations"]):
             part = torch.where(degree > 0, want / degree.clamp_min(1), 0.0)
