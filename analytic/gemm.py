@@ -2,7 +2,7 @@
 
 `stage_gemm` and `wavefront_gemm` evaluate every candidate tile for every row and return the fastest. Each candidate's
 time is non-decreasing in m, n, k and batch, so their minimum is; alignment penalties are left to the learned residual.
-`as_published=True` follows the printed equations instead (`gemm_published`).
+`as_published=True` follows the printed equations instead (`gemm_published`); left None it follows the parameter set.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from .errors import InputError
 from .gemm_published import stage_terms_published, wavefront_terms_published
 from .gemm_tiles import (
+    KERNEL_TRIPS,
     MAX_STAGES,
     Machine,
     Tiles,
@@ -91,8 +92,8 @@ def _body_terms(
         "tail": busy - compute,
         "memory_exposed": body - busy,
         "writeback": store * exposed,
-        # filling the pipeline, its closing barrier, and the reduction of a split K loop
-        "sync": mach.latency_s * exposed + (mach.barrier_s + split_cost),
+        # filling the pipeline, the kernel's own dependent trips, its closing barrier, the reduction of a split K loop
+        "sync": mach.latency_s * (exposed + KERNEL_TRIPS) + (mach.barrier_s + split_cost),
     }
     details = {
         "ctas": ctas,
@@ -200,7 +201,7 @@ def stage_gemm(
     batch: ArrayLike,
     precision: str,
     tile: tuple[int, ...] | None = None,
-    as_published: bool = False,
+    as_published: bool | None = None,
     *,
     unit: str = "matrix",
     cache: str = "cold",
@@ -223,11 +224,15 @@ def stage_gemm(
     _check(unit, cache)
     unit = _resolve_unit(platform, precision, unit)
     shape = _rows(m, n, k, batch)
+    as_published = platform.as_published if as_published is None else as_published
     mach = machine(platform, precision, unit, as_published)
     tiles = _fitting_tiles(platform, precision, unit, tile)
     if as_published:
+        if tile is None:  # the printed equations have no cost for a split K loop
+            tiles = tiles.keep(tiles.split == 1.0)
+        in_tmem = _in_tmem(platform, precision, unit)
         return _in_chunks(
-            lambda part: _fastest(*stage_terms_published(platform, mach, tiles, part, precision)), shape
+            lambda part: _fastest(*stage_terms_published(platform, mach, tiles, part, precision, in_tmem)), shape
         )
     element = element_byte(precision)
     compute_step = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s)
@@ -251,7 +256,7 @@ def wavefront_gemm(
     batch: ArrayLike,
     precision: str,
     tile: tuple[int, ...] | None = None,
-    as_published: bool = False,
+    as_published: bool | None = None,
     *,
     unit: str = "matrix",
     cache: str = "cold",
@@ -266,6 +271,7 @@ def wavefront_gemm(
     _check(unit, cache)
     unit = _resolve_unit(platform, precision, unit)
     shape = _rows(m, n, k, batch)
+    as_published = platform.as_published if as_published is None else as_published
     mach = machine(platform, precision, unit, as_published)
     tiles = candidates(platform, precision, unit, tile)
     occupancy: GemmOccupancy = gemm_occupancy(
@@ -273,6 +279,8 @@ def wavefront_gemm(
     )
     fits = occupancy.workgroups >= 1.0
     require_some(fits, tile, "the VGPRs and LDS", platform)
+    if as_published and tile is None:  # the printed equations have no cost for a split K loop
+        fits = fits & (tiles.split == 1.0)
     tiles, occupancy = tiles.keep(fits), occupancy.keep(fits)
     if as_published:
         return _in_chunks(

@@ -52,9 +52,12 @@ def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray]) -> dict[str, Flo
 
 
 def stage_terms_published(
-    platform: Platform, mach: Machine, tiles: Tiles, shape: list[FloatArray], precision: str
+    platform: Platform, mach: Machine, tiles: Tiles, shape: list[FloatArray], precision: str, in_tmem: bool
 ) -> CandidateTerms:
-    """Terms, details and bound of the stage-centric kernel time, shape (candidates, rows)."""
+    """Terms, details and bound of the stage-centric kernel time, shape (candidates, rows).
+
+    `in_tmem`: accumulators live in tensor memory (not for fp64, nor on parts without it: T_TMEM = 0 there).
+    """
     m, n, k, batch = shape
     clock = platform.value("clock_boost")
     element = element_byte(precision)
@@ -66,7 +69,7 @@ def stage_terms_published(
 
     d_accum = tiles.tile_m * tiles.tile_n * accumulator_byte(precision)
     t_tmem = np.zeros_like(k_tiles)
-    if (platform.get("tmem_per_cu") or 0.0) > 0.0:
+    if in_tmem:
         passes = platform.value("tmem_passes_per_step")
         moved = tmem_traffic_per_step(d_accum * passes + d_accum * (1.0 - passes) / k_tiles, 0.0)
         t_tmem = tmem_time(
@@ -94,7 +97,7 @@ def stage_terms_published(
     ones = np.ones_like(k_tiles)
     traffic = gemm_traffic(mach, tiles, m, n, k, batch, element, out, "cold")
     terms = {
-        "launch": mach.launch_s * ones,
+        "launch": platform.value("kernel_launch_latency") * ones,
         "compute": compute,
         "tail": busy - compute,
         "memory_exposed": waves * k_tiles * (t_step - t_compute),
@@ -118,7 +121,7 @@ def stage_terms_published(
 def _llc_hit_rate(platform: Platform, mach: Machine, working_set: FloatArray) -> FloatArray:
     if mach.llc_byte_per_s <= 0.0:
         return np.zeros_like(working_set)
-    if platform.parameters.get("llc_hit_form") is not None and platform.parameters["llc_hit_form"].value == "table3":
+    if "llc_hit_form" in platform.parameters and platform.text("llc_hit_form") == "table3":
         return hit_rate_table_iii_printed(
             working_set,
             platform.get("llc_transition_alpha") or 1.0,
@@ -162,10 +165,8 @@ def wavefront_terms_published(
         mach.llc_latency_s,
         mach.latency_s,
     )
-    mix = platform.parameters.get("bandwidth_mix")
-    combine = {"arithmetic": bandwidth_arithmetic, "harmonic": bandwidth_harmonic}[
-        str(mix.value) if mix is not None else "arithmetic"
-    ]
+    mix = platform.text("bandwidth_mix") if "bandwidth_mix" in platform.parameters else "arithmetic"
+    combine = {"arithmetic": bandwidth_arithmetic, "harmonic": bandwidth_harmonic}[mix]
     cache_rate = mach.llc_byte_per_s if mach.llc_byte_per_s > 0.0 else mach.l2_byte_per_s
     bandwidth = combine(h_llc, cache_rate, mach.hbm_byte_per_s)
     # loads that miss the L2 share the memory side evenly over the CUs
@@ -184,7 +185,7 @@ def wavefront_terms_published(
     traffic = gemm_traffic(mach, tiles, m, n, k, batch, element, out, cache)
     fabric = (platform.get("coherence_latency") or 0.0) + (platform.get("cross_xcd_latency") or 0.0)
     terms = {
-        "launch": mach.launch_s * ones,
+        "launch": platform.value("kernel_launch_latency") * ones,
         "compute": compute,
         "tail": busy - compute,
         "memory_exposed": waves * k_tiles * t_step - busy,

@@ -5,6 +5,7 @@ A candidate is (tile_m, tile_n, tile_k, split): the K loop of a tile may be spli
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ VECTOR_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 32))
 # Model constants that no parameter file holds (assumed; sources in the comments).
 PORT_BYTE_PER_CYCLE = 64.0  # L2 to SM/CU port, both vendors: 64 B per clock (public microbenchmarks of both)
 MAX_STAGES = 4  # shared-memory stages of common GEMM pipelines
-REGISTER_SHARE = 0.75  # of the registers an accumulator tile may take; the rest holds operands and addresses
+KERNEL_TRIPS = 2.0  # memory round trips beside the first operands: arguments and descriptors, then the drained output
 OVERLAP_ALPHA = 0.9  # middle of 0.85 to 0.95, arXiv 2605.04178 section IV.A.3, where a platform sets none
 MULTICAST = {"hopper": 2.0, "blackwell": 2.0}  # CTAs sharing a B tile: cluster 2x1, or the CTA pair of Eq. (6)
 
@@ -43,8 +44,8 @@ def accumulator_byte(precision: str) -> float:
 
 
 def default_tile_k(precision: str) -> int:
-    """K depth of a step: 128 bytes of the operand (64 at 2 bytes, 128 at 1, 32 at 4, 16 at 8)."""
-    return int(K_STEP_BYTE / element_byte(precision))
+    """K depth of a step: the power of two that fills 128 bytes of the operand (64 at 2 bytes, 16 at 8, 128 at 0.75)."""
+    return int(2 ** math.floor(math.log2(K_STEP_BYTE / element_byte(precision))))
 
 
 @dataclass(frozen=True)
