@@ -68,7 +68,7 @@ def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, 
     platforms: parameter sets to use instead of the shipped files, by id. strict: raise for the first row that cannot
     be described instead of listing it in `refused`.
     """
-    from ..training.runs import params_frame  # the parser of the run table's JSON column
+    from .params import params_frame
 
     n = len(frame)
     nan = np.full(n, np.nan)

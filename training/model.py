@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..features.describe import Described, Group
 from ..features.rows import Rows
 from .bands import Bands
-from .family import FamilyModel, part_of
+from .family import FamilyModel, Part, part_of
 from .residual import to_time
 
 Floats = NDArray[np.float64]
@@ -43,12 +43,18 @@ class Predicted:
     implementation: NDArray[Any]
 
 
-def difficulty_rows(rows: Rows, typical: float, disagreement: Floats, correction: Floats) -> Floats:
-    """What the difficulty is learned from: common columns, the family's typical error, how far the members disagree."""
+def difficulty_rows(rows: Rows, typical: Floats, disagreement: Floats, correction: Floats) -> Floats:
+    """What the difficulty is learned from: common columns, the regime's typical error, how far the members disagree."""
     at = {name: i for i, name in enumerate(rows.names)}
     common = rows.values[:, [at[name] for name in COMMON]]
-    n = len(common)
-    return np.column_stack([common, np.full(n, typical), disagreement, np.abs(correction)])
+    return np.column_stack([common, typical, disagreement, np.abs(correction)])
+
+
+def typical_of(typical: Mapping[str, float], family: str, regime: NDArray[Any]) -> Floats:
+    """Typical log |residual| of each row: its regime's, else its family's, else that of all rows."""
+    labels, codes = np.unique(regime.astype(str), return_inverse=True)
+    whole = typical.get(family, typical[""])
+    return np.array([typical.get(f"{family}|{label}", whole) for label in labels])[codes]
 
 
 @dataclass
@@ -61,20 +67,20 @@ class Model:
     difficulty: Any
     """XGBoost booster: log of the typical absolute residual of a row; None where too few rows were there."""
     typical: dict[str, float]
-    """Median log |out-of-fold residual| by family; '' for all."""
+    """Median log |out-of-fold residual| by `family|regime`, by family, and '' for all."""
     bands: Bands
     analytic_scores: Floats
     """|log(measured ÷ analytic)| of training rows, sorted downwards: the band of families never seen."""
     meta: dict[str, Any] = field(default_factory=dict)
 
-    def sigma(self, family: str, rows: Rows, disagreement: Floats, correction: Floats) -> Floats:
+    def sigma(self, family: str, part: Part, disagreement: Floats, correction: Floats) -> Floats:
         """Difficulty of each row: the expected size of |log(measured ÷ predicted)|."""
-        typical = self.typical.get(family, self.typical[""])
+        typical = typical_of(self.typical, family, part.regime)
         if self.difficulty is None:
-            return np.full(len(rows.values), max(np.exp(typical), SMALLEST_SIGMA))
+            return np.maximum(np.exp(typical), SMALLEST_SIGMA)
         from xgboost import DMatrix
 
-        x = difficulty_rows(rows, typical, disagreement, correction)
+        x = difficulty_rows(part.rows, typical, disagreement, correction)
         return np.maximum(np.exp(np.asarray(self.difficulty.predict(DMatrix(x)), dtype=np.float64)), SMALLEST_SIGMA)
 
     def predict(self, described: Described, level: float = 0.9) -> Predicted:
@@ -98,7 +104,7 @@ class Model:
         # out of the box the residual is an extrapolation: at most half of it is kept
         out.predicted_s[index] = to_time(correction * np.maximum(1.0 - 0.25 * distance, 0.5), base)
         out.calibrated_s[index] = base
-        sigma = self.sigma(group.family, part.rows, disagreement, correction)
+        sigma = self.sigma(group.family, part, disagreement, correction)
         half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level)
         note = np.full(index.size, "", dtype=object)
         names = part.rows.categories["implementation"].astype(str)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analytic.errors import InputError, nearest_names
-from .runparams import canonical_params, digest_text, params_frame, parse_distinct
+from ..features.params import canonical_params, digest_text, params_frame, parse_distinct
 
 if TYPE_CHECKING:
     import pandas as pd

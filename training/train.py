@@ -15,7 +15,7 @@ from ..features.rows import Rows
 from .bands import Bands, fit_bands
 from .encode import Encoder
 from .family import FamilyModel, Part, fit_family, part_of, reference_implementations
-from .model import SMALLEST_SIGMA, Model, difficulty_rows
+from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from .residual import FEWEST_ROWS, fit_booster, to_residual
 from .splits import folds
 
@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 FOLDS = 5
+FEW_FOLDS = 3
+MANY_ROWS = 60_000
+"""Above this three folds leave each fit rows enough, and two fits are saved."""
 WEIGHTS = (0.0, 0.5, 1.0)
 """Shares of the Gaussian process tried; the one with the least out-of-fold error is kept."""
 FEWEST_TOTAL = 8
@@ -37,7 +40,7 @@ class _Learned:
 
     model: FamilyModel
     index: NDArray[np.intp]
-    rows: list[Rows]
+    parts: list[Part]
     fold: NDArray[np.intp]
     error: Floats
     """Out-of-fold log(measured ÷ predicted)."""
@@ -89,7 +92,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
         if learn:
             final.note = "calibrated analytic: the residual did not improve on it out of fold"
     used = final.residual is not None and final.residual.process is not None
-    return _Learned(final, index, [p.rows for p in parts], fold[index], target - correction,
+    return _Learned(final, index, parts, fold[index], target - correction,
                     np.abs(smooth - trees) if used else np.zeros(n), correction)  # fmt: skip
 
 
@@ -109,18 +112,15 @@ def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[s
     magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
     fold = np.concatenate([item.fold for item in learned])
     family = np.concatenate([np.full(len(item.index), item.model.family) for item in learned])
-    typical = {item.model.family: float(np.median(np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0))) for item in learned}
-    typical[""] = float(np.median(magnitude))
+    typical = _typical(learned) | {"": float(np.median(magnitude))}
     x = np.concatenate([
-        np.concatenate([
-            difficulty_rows(rows, typical[item.model.family], item.disagreement[a:b], item.correction[a:b])
-            for rows, a, b in _slices(item)
-        ])
-        for item in learned
+        difficulty_rows(part.rows, typical_of(typical, item.model.family, part.regime), item.disagreement[a:b],
+                        item.correction[a:b])
+        for item in learned for part, a, b in _slices(item)
     ])  # fmt: skip
     error = np.concatenate([item.error for item in learned])
     if len(x) < 10 * FEWEST_ROWS:
-        sigma = np.maximum(np.exp([typical[str(f)] for f in family]), SMALLEST_SIGMA)
+        sigma = np.maximum(np.exp(x[:, len(COMMON)]), SMALLEST_SIGMA)
         return None, typical, fit_bands(error, sigma, family)
 
     def fit(keep: NDArray[np.bool_]) -> Any:
@@ -137,9 +137,25 @@ def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[s
     return fit(np.ones(len(x), dtype=bool)), typical, fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family)
 
 
-def _slices(item: _Learned) -> list[tuple[Rows, int, int]]:
-    ends = np.cumsum([len(rows.values) for rows in item.rows])
-    return [(rows, int(end) - len(rows.values), int(end)) for rows, end in zip(item.rows, ends, strict=True)]
+def _slices(item: _Learned) -> list[tuple[Part, int, int]]:
+    ends = np.cumsum([len(part.index) for part in item.parts])
+    return [(part, int(end) - len(part.index), int(end)) for part, end in zip(item.parts, ends, strict=True)]
+
+
+def _typical(learned: Sequence[_Learned]) -> dict[str, float]:
+    """Median log |out-of-fold error| by family and, where it has rows enough, by `family|regime`."""
+    out: dict[str, float] = {}
+    for item in learned:
+        size = np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0)
+        regime = np.concatenate([part.regime for part in item.parts]).astype(str)
+        out[item.model.family] = float(np.median(size))
+        labels, counts = np.unique(regime, return_counts=True)
+        out |= {
+            f"{item.model.family}|{label}": float(np.median(size[regime == label]))
+            for label, count in zip(labels, counts, strict=True)
+            if count >= FEWEST_ROWS
+        }
+    return out
 
 
 def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: str = "model", seed: int = 0,
@@ -154,7 +170,7 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
         raise InputError(f"one model is for one platform; the table holds {', '.join(platforms) or 'none'}")
     described = described or describe(frame)
     time_s = np.asarray(frame["time_s"], dtype=np.float64)
-    fold = folds(frame["group"], FOLDS, seed + 1)
+    fold = folds(frame["group"], FOLDS if len(frame) < MANY_ROWS else FEW_FOLDS, seed + 1)
     by_family: dict[str, list[Group]] = {}
     for group in described.groups:
         by_family.setdefault(group.family, []).append(group)
@@ -178,4 +194,4 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
 
 def _scores(item: _Learned) -> dict[str, float]:
     error = np.abs(np.expm1(-item.error))
-    return {"rows": int(len(error)), "mape": 100.0 * float(error.mean()), "median_ape": 100.0 * float(np.median(error))}
+    return {"rows": len(error), "mape": 100.0 * float(error.mean()), "median_ape": 100.0 * float(np.median(error))}
