@@ -72,6 +72,41 @@ def hit_rate_table_iii(
     return np.where(w <= high, inside, above)
 
 
+def hit_rate_from_bandwidth(
+    byte_per_s: ArrayLike, cache_byte_per_s: ArrayLike, memory_byte_per_s: ArrayLike
+) -> FloatArray:
+    """Hit rate a measured bandwidth stands for, clipped to [0, 1]: the inverse of `bandwidth_harmonic`."""
+    slow = 1.0 / positive("memory_byte_per_s", memory_byte_per_s)
+    fast = 1.0 / positive("cache_byte_per_s", cache_byte_per_s)
+    if not (fast < slow).all():
+        raise InputError("hit_rate_from_bandwidth: cache_byte_per_s must be above memory_byte_per_s")
+    return np.clip((slow - 1.0 / positive("byte_per_s", byte_per_s)) / (slow - fast), 0.0, 1.0)
+
+
+def fit_hit_rate_table_iii(
+    working_set_byte: ArrayLike,
+    hit_rate: ArrayLike,
+    knee_start_byte: float = TABLE_III_KNEE_START_BYTE,
+    knee_end_byte: float = TABLE_III_KNEE_END_BYTE,
+) -> tuple[float, float, float]:
+    """Fit (alpha, beta, join) of `hit_rate_table_iii` to a measured sweep, shape (n,), by least squares.
+
+    Raises InputError for fewer than four points: three unknowns are fitted.
+    """
+    from scipy.optimize import least_squares  # only calibration needs it
+
+    w = non_negative("working_set_byte", working_set_byte)
+    target = fraction("hit_rate", hit_rate)
+    if w.size < 4 or w.shape != target.shape:
+        raise InputError("fit_hit_rate_table_iii: needs four or more points, one hit rate per working set")
+
+    def error(x: FloatArray) -> FloatArray:
+        return hit_rate_table_iii(w, x[0], x[1], x[2], knee_start_byte, knee_end_byte) - target
+
+    solution = least_squares(error, [1.0, 1.0, 0.5], bounds=([0.1, 0.1, 0.0], [10.0, 10.0, 1.0])).x
+    return float(solution[0]), float(solution[1]), float(solution[2])
+
+
 def knee_hit_rate(
     working_set_byte: ArrayLike, knee_start_byte: ArrayLike, knee_end_byte: ArrayLike
 ) -> FloatArray:

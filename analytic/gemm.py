@@ -39,7 +39,8 @@ CHUNK_ROWS = 32768  # rows evaluated at a time: bounds memory at candidates x CH
 CACHE_STATES = ("cold", "warm", "unknown")
 GEMM_UNITS = ("matrix", "vector")
 
-# step function: (tiles, workgroups on the busiest unit, share of HBM misses) -> (compute [s], whole [s]) per K-step
+# (tiles the busiest unit works through, share of loads from HBM) -> (matrix time of one tile's K-step [s], time of a
+# K-step of all of the unit's tiles [s])
 StepFunction = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 

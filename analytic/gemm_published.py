@@ -38,7 +38,8 @@ def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray]) -> dict[str, Flo
     ctas = cta_count(m, n, tiles.tile_m, tiles.tile_n, batch) * tiles.split
     waves, even = wave_count(ctas, mach.units), full_waves(ctas, mach.units)
     ones = np.ones_like(ctas)
-    k_tiles = np.ceil(k_tile_count(k, tiles.tile_k) / tiles.split) * ones
+    whole_k_tiles = k_tile_count(k, tiles.tile_k)
+    k_tiles = np.ceil(whole_k_tiles / tiles.split) * ones
     return {
         "ctas": ctas,
         "waves": waves,
@@ -48,6 +49,7 @@ def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray]) -> dict[str, Flo
         "tile_k": tiles.tile_k * ones,
         "split": tiles.split * ones,
         "k_tiles": k_tiles,
+        "padded_flop": 2.0 * ctas / tiles.split * tiles.tile_m * tiles.tile_n * whole_k_tiles * tiles.tile_k,
     }
 
 
@@ -113,6 +115,7 @@ def stage_terms_published(
         "compute_s": busy,
         "memory_s": waves * k_tiles * t_io,
         "l2_traffic_byte": traffic.l2_byte,
+        "llc_traffic_byte": traffic.llc_byte if mach.llc_byte_per_s > 0.0 else 0.0 * ones,
         "hbm_traffic_byte": traffic.hbm_byte,
     }
     return terms, details, bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)
@@ -201,6 +204,7 @@ def wavefront_terms_published(
         "compute_s": waves * k_tiles * t_compute,
         "memory_s": waves * k_tiles * t_memory,
         "l2_traffic_byte": traffic.l2_byte,
+        "llc_traffic_byte": traffic.llc_byte if mach.llc_byte_per_s > 0.0 else 0.0 * ones,
         "hbm_traffic_byte": traffic.hbm_byte,
     }
     return terms, details, bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from kernelcast.analytic.cachemodel import (
     bandwidth_arithmetic,
     bandwidth_harmonic,
+    fit_hit_rate_table_iii,
+    hit_rate_from_bandwidth,
     hit_rate_table_iii,
     hit_rate_table_iii_printed,
     knee_hit_rate,
@@ -38,6 +40,35 @@ def test_knees_reproduce_the_measured_sweep(gpu: str) -> None:
     errors = np.abs(bandwidth_harmonic(hits, cache * 1e9, memory * 1e9) / (np.array(measured) * 1e9) - 1)
     assert errors.max() <= worst + 0.005
     assert np.median(errors) < 0.02
+
+
+def test_table_iii_fitted_to_the_mi300a_sweep() -> None:
+    """At the printed knees (205, 256 MB) the fitted shape is the better for it, and still worse than free knees."""
+    w = np.array(WORKING_SET_MIB) * MIB
+    measured = np.array(MI300A_READ) * 1e9
+    hits = hit_rate_from_bandwidth(measured, 4244e9, 2627e9)
+    alpha, beta, join = fit_hit_rate_table_iii(w, hits)
+
+    def worst(h: np.ndarray) -> float:
+        return float(np.abs(bandwidth_harmonic(h, 4244e9, 2627e9) / measured - 1).max())
+
+    fitted = worst(hit_rate_table_iii(w, alpha, beta, join))
+    assert fitted < worst(hit_rate_table_iii_printed(w))  # alpha = beta = 1 as printed
+    assert worst(knee_hit_rate(w, 164 * MIB, 431 * MIB)) < fitted
+
+
+@settings(max_examples=50, deadline=None)
+@given(part, st.floats(2e12, 2e13), st.floats(1e11, 1e12))
+def test_hit_rate_and_bandwidth_are_inverse(h: float, cache: float, memory: float) -> None:
+    assert hit_rate_from_bandwidth(bandwidth_harmonic(h, cache, memory), cache, memory) == pytest.approx(h, abs=1e-9)
+
+
+def test_fit_recovers_its_own_curve() -> None:
+    w = np.linspace(150e6, 900e6, 60)
+    fitted = fit_hit_rate_table_iii(w, hit_rate_table_iii(w, 1.7, 2.3, 0.4))
+    assert fitted == pytest.approx((1.7, 2.3, 0.4), rel=1e-3)
+    with pytest.raises(InputError, match="four or more points"):
+        fit_hit_rate_table_iii([1.0, 2.0], [1.0, 0.5])
 
 
 def test_printed_table_jumps_at_its_second_knee() -> None:
@@ -88,7 +119,7 @@ def test_mixes_lie_between_the_levels_and_rise_with_hits(h: float, g: float, cac
 
 
 def test_bad_inputs() -> None:
-    with pytest.raises(InputError, match="hit_rate is -0.1"):
+    with pytest.raises(InputError, match=r"hit_rate is -0\.1"):
         bandwidth_harmonic(-0.1, 1.0, 1.0)
     with pytest.raises(InputError, match="knee_end_byte must be above"):
         knee_hit_rate(1.0, 2.0, 2.0)

@@ -59,7 +59,7 @@ def test_guard_lifts_and_reports() -> None:
 def test_bad_inputs_are_named() -> None:
     with pytest.raises(InputError, match="peak_byte_per_s is 0 at position 1"):
         naive_roofline(1.0, 1.0, 1.0, [1.0, 0.0])
-    with pytest.raises(InputError, match="overlap is 1.2"):
+    with pytest.raises(InputError, match=r"overlap is 1\.2"):
         combine_overlap(1.0, 1.0, 1.2)
     with pytest.raises(InputError, match="t_compute_s is nan"):
         execution_time(np.nan, 1.0)

@@ -60,7 +60,8 @@ def test_table_ii_engine_is_bound_by_its_output(pattern: str) -> None:
 
 def test_output_bound_time_does_not_depend_on_the_ratio() -> None:
     times = [
-        float(decompression_engine_time(1e9 / ratio, 1e13, engine_input_rate(200e9, ratio))) for ratio in (1.0, 2.0, 15.0)
+        float(decompression_engine_time(1e9 / ratio, 1e13, engine_input_rate(200e9, ratio)))
+        for ratio in (1.0, 2.0, 15.0)
     ]
     assert times == pytest.approx([5e-3] * 3)
 

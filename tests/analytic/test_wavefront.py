@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
+from kernelcast.analytic.validity import outside
 from kernelcast.analytic.wavefront import (
     WAVEFRONT_VALIDITY,
     kernel_time_wavefront,
@@ -21,7 +22,6 @@ from kernelcast.analytic.wavefront import (
     tile_kernel_time,
     tile_step_time,
 )
-from kernelcast.analytic.validity import outside
 
 time = st.floats(1e-9, 1e-3)
 part = st.floats(0.0, 1.0)
