@@ -1,4 +1,4 @@
-"""The analytic baseline of any family on any platform: seconds, named terms that add up to them, and the physical bound.
+"""The analytic baseline of any family on any platform: seconds, terms that add up to them, and the physical bound.
 
 Three routes: *stage* (matrix products on NVIDIA, Eqs. 2–8), *wavefront* (matrix products on CDNA, Eqs. 9–14) and
 *generic* (everything else: the roofline of Eq. 1 with working-set-aware bandwidth). Route and guard are in the result.

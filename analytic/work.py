@@ -101,8 +101,9 @@ def make_work(
     columns = [np.asarray(c, dtype=np.float64) for c in (*columns, *(gemm or ()))]
     shape = np.broadcast_shapes(*(c.shape for c in columns), (1,))
     full = [np.broadcast_to(c, shape).astype(np.float64) for c in columns]
-    shapes = (full[8], full[9], full[10], full[11]) if gemm is not None else None
-    return Work(*full[:8], unit=unit, gemm=shapes)
+    flops, reads, writes, resident, starts, items, again, steps, *dims = full
+    shapes = (dims[0], dims[1], dims[2], dims[3]) if gemm is not None else None
+    return Work(flops, reads, writes, resident, starts, items, again, steps, unit, shapes)
 
 
 ParamKind = Literal["size", "real", "flag", "text", "list"]
@@ -110,7 +111,7 @@ ParamKind = Literal["size", "real", "flag", "text", "list"]
 
 @dataclass(frozen=True)
 class Param:
-    """One parameter of a family. `size`: a count ≥ 1; `real`: a number ≥ 0; `flag`: true/false; `text`, `list`: as is."""
+    """One parameter. `size`: a count ≥ 1; `real`: a number ≥ 0; `flag`: true/false; `text`, `list`: as is."""
 
     name: str
     kind: ParamKind = "size"

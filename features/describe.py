@@ -1,4 +1,4 @@
-"""A measured-runs frame, described: every row's baseline and feature rows, grouped so that each group is one array call."""
+"""A measured-runs frame, described: baseline and feature rows of every row, one array call a group."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, 
     import pandas as pd
 
     groups: list[Group] = []
-    for key, index in pd.DataFrame(keys).groupby(list(keys), sort=True).indices.items():
-        platform_id, kernel, precision, cache = key
+    parts: Any = pd.DataFrame(keys).groupby(list(keys), sort=True).indices
+    for (platform_id, kernel, precision, cache), index in parts.items():
         try:
             group = _group(frame, params, implementation, platform_id, kernel, precision, cache,
-                           np.asarray(index), platforms)  # fmt: skip
+                           index, platforms)  # fmt: skip
         except KernelcastError as error:
             if strict:
                 raise
@@ -102,7 +102,8 @@ def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, 
 
 
 def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[Any], platform_id: str, kernel: str,
-           precision: str, cache: str, index: NDArray[np.intp], platforms: dict[str, Platform] | None) -> Group:  # fmt: skip
+           precision: str, cache: str, index: NDArray[np.intp], platforms: dict[str, Platform] | None
+           ) -> Group:  # fmt: skip
     platform = (platforms or {}).get(platform_id) or load_platform(platform_id)
     counted = kernel not in FAMILIES
     family = FAMILIES["segment" if counted else kernel]
@@ -112,7 +113,7 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
         raw = _segment_params(frame, index, raw)
         if counted and "bytes" not in raw:
             raise InputError(f"kernel family {kernel!r} is unknown and the row has no counted flops and bytes")
-    arrays = arguments(family, raw, kernel) if raw else arguments(family, {"bytes": np.full(index.size, np.nan)}, kernel)
+    arrays = arguments(family, raw or {family.params[0].name: np.full(index.size, np.nan)}, kernel)
     work = family.work(arrays, element_byte(precision))
     base = baseline_of_work(family, work, precision, platform, cache=cache)
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])

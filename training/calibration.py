@@ -1,7 +1,7 @@
 """The calibrated analytic model: how much of each physical term a family really pays, by non-negative least squares.
 
 T ≈ Σ cⱼ·termⱼ with cⱼ ≥ 0, fitted to relative errors (each row divided by its measured time). One set of cⱼ a regime
-(implementation and precision) where it has rows enough, else a family's. The multipliers are data: stored, shown, disclosed.
+(implementation and precision) where it has rows enough, else a family's. The multipliers are stored and disclosed.
 """
 
 from __future__ import annotations

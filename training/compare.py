@@ -43,7 +43,8 @@ def compare_split(frame: pd.DataFrame, *, fraction: float = 0.2, seed: int = 0, 
     frame: a validated run table with `group`. Baselines see the same training rows as the hybrid.
     """
     test = holdout(frame["group"], fraction, seed)
-    return _compare(_frame_part(frame, ~test), _frame_part(frame, test), split_note(fraction, seed), None, level, progress)
+    train, held = _frame_part(frame, ~test), _frame_part(frame, test)
+    return _compare(train, held, split_note(fraction, seed), None, level, progress)
 
 
 def compare_model(frame: pd.DataFrame, model: Model, train: pd.DataFrame | None = None, *, level: float = 0.9,

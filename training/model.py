@@ -18,7 +18,7 @@ from .residual import to_time
 Floats = NDArray[np.float64]
 
 SMALLEST_SIGMA = 0.004
-"""Difficulty floor in log time: median repeat noise of a GPU kernel. No band is tighter than the noise times its quantile."""
+"""Difficulty floor in log time: half the median repeat noise (IQR 0.8 %) of a GPU kernel."""
 UNKNOWN_IMPLEMENTATION = 1.6
 UNKNOWN_PRECISION = 2.0
 """Widening of the half-width where a label was never seen; chosen, not fitted, and named in the note."""
@@ -86,7 +86,8 @@ class Model:
     def predict(self, described: Described, level: float = 0.9) -> Predicted:
         """Times and bands of described rows (all of this model's platform)."""
         n = described.baseline_s.size
-        out = Predicted(*(np.full(n, np.nan) for _ in range(5)), np.zeros(n, dtype=bool),
+        time, lower, upper, calibrated, sigma = np.full((5, n), np.nan)
+        out = Predicted(time, lower, upper, calibrated, sigma, np.zeros(n, dtype=bool),
                         np.full(n, "", dtype=object), np.full(n, "", dtype=object))  # fmt: skip
         for group in described.groups:
             if group.family in self.families:
@@ -112,7 +113,7 @@ class Model:
         seen = group.precision in model.domain.precisions
         half = half * (1.0 + distance) * np.where(known, 1.0, UNKNOWN_IMPLEMENTATION)
         half = half if seen else half * UNKNOWN_PRECISION
-        _add(note, distance > 0, lambda i: f"outside the training range ({column[i].removeprefix('log2_')}), "
+        _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
              f"residual faded, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
         _add(note, ~known, lambda i: f"implementation {names[i]!r} not in training, band widened "
              f"x{UNKNOWN_IMPLEMENTATION:g}")  # fmt: skip
@@ -123,7 +124,8 @@ class Model:
         if model.note:
             _add(note, np.ones(index.size, dtype=bool), lambda i: model.note)
         out.sigma[index] = sigma
-        out.lower_s[index], out.upper_s[index] = to_time(-half, out.predicted_s[index]), to_time(half, out.predicted_s[index])
+        centre = out.predicted_s[index]
+        out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
         out.in_domain[index] = (distance <= 0) & seen & known
         out.note[index], out.implementation[index] = note, names
 

@@ -20,7 +20,7 @@ MOST_PROCESS_ROWS = 900
 """A Gaussian process costs the cube of its rows; above this the trees have data enough to be left alone."""
 
 BOOSTER: dict[str, Any] = {
-    "objective": "reg:absoluteerror",  # the median in log time: what the mean relative error rewards, untouched by outliers
+    "objective": "reg:absoluteerror",  # the median in log time: what relative error rewards, untouched by outliers
     "tree_method": "hist",
     "max_bin": 256,
     "learning_rate": 0.06,

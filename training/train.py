@@ -80,7 +80,8 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
                 trees[where], smooth[where] = model.residual.parts(encoder.matrix(held.rows))
     measured = time_s[index]
     target = to_residual(measured, base)
-    final = fit_family(name, parts, [time_s[p.index] for p in parts], reference, seed=seed, learn=learn, encoder=encoder)
+    times = [time_s[p.index] for p in parts]
+    final = fit_family(name, parts, times, reference, seed=seed, learn=learn, encoder=encoder)
     weight, keep = _choose(target, trees, smooth) if learn else (0.0, False)
     if final.residual is not None:
         final.residual.process_weight = weight if final.residual.process is not None else 0.0
@@ -97,7 +98,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
 
 
 def _choose(target: Floats, trees: Floats, smooth: Floats) -> tuple[float, bool]:
-    """(share of the process, whether any residual beats the calibrated baseline), by mean out-of-fold relative error."""
+    """(share of the process, whether the residual beats the calibrated baseline), by mean out-of-fold error."""
 
     def mape(error: Floats) -> float:
         return float(np.mean(np.abs(np.expm1(-error))))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..work import Arguments, Family, Param, Work, make_work
+from ..work import PRECISION_BYTE, Arguments, Family, FloatArray, Param, Work, make_work
 
 ONE = 1.0
 
@@ -17,10 +18,21 @@ def _output_byte(byte: float) -> float:
     return max(byte, 2.0)
 
 
+# Weight-only quantisation keeps the activations' precision and stores the weights narrower.
+WEIGHT_BYTE = {"int8_wo": 1.0, "int4_wo": 0.5}
+
+
+def stored_byte(label: NDArray[Any], byte: float, table: Mapping[str, float] = PRECISION_BYTE) -> FloatArray:
+    """Bytes an element of each row's `label` takes; `byte` where the label is absent or not in the table."""
+    names, codes = np.unique(np.asarray(label).astype(str), return_inverse=True)
+    return np.array([table.get(str(name), byte) for name in names], dtype=np.float64)[codes]
+
+
 def _gemm(a: Arguments, byte: float) -> Work:
     m, n, k, batch = a["m"], a["n"], a["k"], a["batch"]
+    weight = stored_byte(a["scheme"], byte, WEIGHT_BYTE) if "scheme" in a else byte
     return make_work(
-        2.0 * batch * m * n * k, batch * (m * k + k * n) * byte, batch * m * n * _output_byte(byte),
+        2.0 * batch * m * n * k, batch * (m * k * byte + k * n * weight), batch * m * n * _output_byte(byte),
         threads=batch * m * n, unit="matrix", gemm=(m, n, k, batch),
     )  # fmt: skip
 
@@ -65,10 +77,11 @@ def _attention(a: Arguments, byte: float) -> Work:
     visible = np.where(a["causal"] > 0, np.maximum(window - 0.5 * np.minimum(q, window), 0.5 * window), window)
     flop = 4.0 * batch * heads * q * visible * dim
     q_byte = batch * heads * q * dim * max(byte, 2.0)
-    kv_byte = 2.0 * batch * kv_heads * np.minimum(kv, window + q) * dim * byte
+    cache_byte = stored_byte(a["kv_precision"], byte)
+    kv_byte = 2.0 * batch * kv_heads * np.minimum(kv, window + q) * dim * cache_byte
     return make_work(
         flop, q_byte + kv_byte, q_byte, threads=batch * heads * q * dim, unit="matrix", chain=kv / 64.0,
-        reread_byte=np.maximum(batch * heads * np.ceil(q / 128.0) * 2.0 * visible * dim * byte - kv_byte, 0.0),
+        reread_byte=np.maximum(batch * heads * np.ceil(q / 128.0) * 2.0 * visible * dim * cache_byte - kv_byte, 0.0),
     )  # fmt: skip
 
 
@@ -148,7 +161,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("attention",
            (Param("batch"), Param("heads"), Param("kv_heads", required=False), Param("seq", required=False),
             Param("q_len"), Param("kv_len"), Param("head_dim"), Param("causal", "flag", required=False, default=0.0),
-            Param("window", "real", required=False, default=0.0)),
+            Param("window", "real", required=False, default=0.0), Param("kv_precision", "text", required=False)),
            _attention, "compute", meaning="softmax(Q·Kᵀ)·V; give seq, or q_len and kv_len", precision="bf16",
            derive=_attention_shape, reference={"nvidia": "flash", "amd": "flash"}),
     Family("conv2d",

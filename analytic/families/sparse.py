@@ -122,7 +122,9 @@ def _mesh(a: Arguments, byte: float) -> Work:
 
 
 def _corners(a: dict[str, NDArray[Any]]) -> None:
-    for name, value in (("points", a["zones"]), ("corners", 4.0 * a["zones"])):
+    """A mesh of quadrilaterals: nx·ny zones, as many points, four corners a zone, where nothing else is said."""
+    zones = np.where(np.isnan(a["zones"]), a["nx"] * a["ny"], a["zones"])
+    for name, value in (("zones", zones), ("points", zones), ("corners", 4.0 * zones)):
         a[name] = np.where(np.isnan(a[name]), value, a[name])
 
 
@@ -146,6 +148,7 @@ FAMILIES: tuple[Family, ...] = (
            "irregular", meaning="triangular solve by levels", precision="fp64", derive=_fill_row_statistics),
     Family("pagerank", (Param("nodes"), Param("edges"), Param("iterations", required=False, default=1.0)), _pagerank,
            "irregular", meaning="power iteration on a graph"),
-    Family("mesh_gather_scatter", (Param("zones"), Param("points"), Param("corners")), _mesh, "irregular",
-           meaning="unstructured-mesh corner sums, as in hydrodynamics codes", precision="fp64", derive=_corners),
+    Family("mesh_gather_scatter", (Param("zones"), Param("points"), Param("corners"),
+            Param("nx", required=False), Param("ny", required=False), Param("order", "text", required=False)),
+           _mesh, "irregular", meaning="unstructured-mesh corner sums, as in hydrodynamics codes", precision="fp64", derive=_corners),
 )  # fmt: skip

@@ -41,7 +41,7 @@ def _filter(a: Arguments, byte: float) -> Work:
 
 
 def _hotspot(a: Arguments, byte: float) -> Work:
-    points, steps = a["rows"] * a["cols"], a["steps"]
+    points, steps = a["rows"] * a["cols"], a["iterations"]
     # temperature and power in, temperature out; a launch a step
     return make_work(
         15.0 * points * steps, 2.0 * points * byte, points * byte, threads=points,
@@ -51,7 +51,7 @@ def _hotspot(a: Arguments, byte: float) -> Work:
 
 
 def _srad(a: Arguments, byte: float) -> Work:
-    points, steps = a["rows"] * a["cols"], a["steps"]
+    points, steps = a["rows"] * a["cols"], a["iterations"]
     # two kernels a step: derivatives and diffusion coefficient, then the update; six planes live between them
     return make_work(
         50.0 * points * steps, points * byte, points * byte, threads=points, working_set_byte=6.0 * points * byte,
@@ -68,7 +68,7 @@ def _pathfinder(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
-STEPS = Param("steps", required=False, default=1.0, meaning="time steps, a launch each")
+STEPS = Param("iterations", required=False, default=1.0, meaning="time steps")
 BLOCK = Param("block", "real", required=False, meaning="threads of a block along a row")
 
 FAMILIES: tuple[Family, ...] = (

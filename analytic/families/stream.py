@@ -1,6 +1,6 @@
 """Streaming families: vectors, reductions, scans, sorts, transposes, row-wise normalisations, copies.
 
-Byte counts are compulsory traffic (each operand crosses HBM↔L2 once); what is sorted or scanned in several passes says so.
+Byte counts are compulsory traffic (each operand crosses HBM↔L2 once); what takes several passes says so.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _scan(a: Arguments, byte: float) -> Work:
 def _sort(a: Arguments, byte: float) -> Work:
     n = a["n"]
     passes = byte  # radix sort, 8 bits a pass: one pass for each byte of the key
-    traffic = 2.0 * n * byte * passes  # every pass reads and writes the keys; the first read and last write are compulsory
+    traffic = 2.0 * n * byte * passes  # every pass reads and writes the keys; the first read, last write are compulsory
     return make_work(
         n * passes, n * byte, n * byte, threads=n, working_set_byte=2.0 * n * byte,
         reread_byte=traffic - 2.0 * n * byte + n * byte, launches=1.0 + passes, chain=2.0 * passes,
@@ -47,8 +47,8 @@ def _sort(a: Arguments, byte: float) -> Work:
 
 
 def _merge(a: Arguments, byte: float) -> Work:
-    n = a["n"]
-    # two sorted lists of n/2 keys into one of n: a binary search of the merge path, then n compares
+    n = a["m"] + a["n"]
+    # a binary search of the merge path finds where each thread starts, then one compare a key
     return make_work(n, n * byte, n * byte, threads=n, chain=np.log2(np.maximum(n, 2.0)))
 
 
@@ -174,7 +174,7 @@ FAMILIES: tuple[Family, ...] = (
             Param("segments", required=False), kind="balanced"),
     _family("sort", _sort, "radix sort of keys", N, kind="balanced"),
     _family("radix_sort", _sort, "radix sort of keys", N, kind="balanced"),
-    _family("merge_sorted", _merge, "two sorted lists into one", N, kind="balanced"),
+    _family("merge_sorted", _merge, "sorted lists of m and n keys into one", Param("m"), N, kind="balanced"),
     _family("bitonicsort", _bitonic, "bitonic sorting network, a launch a step", N, precision="int32"),
     _family("fastwalshtransform", _walsh, "Walsh–Hadamard transform, a launch a step", N),
     _family("transpose", _transpose, "out-of-place transpose", Param("m"), Param("n")),
