@@ -1,0 +1,208 @@
+"""Training as a service: score on held-out groups, fit on all rows, store, track, and decide on the champion."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..analytic.errors import InputError
+from ..analytic.platform import Platform, load_platform
+from . import index, tracking
+from .heldout import Duel, duel, record_of
+from .home import check_writable, models_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..training.compare import Comparison
+    from ..training.model import Model
+    from ..training.train import Progress
+
+FEWEST_HELD_OUT = 40
+"""Below this a fifth of the rows is too few to score on: the model is trained and stored without a comparison."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A freshly trained model and what became of it."""
+
+    model: Model
+    comparison: Comparison | None
+    champion: bool
+    verdict: str
+    """Whether it is the champion now, and why, in words."""
+    logged: tracking.Logged | None = None
+
+
+def parameters_digest(platform: Platform) -> str:
+    """Fingerprint of a platform's parameter values: a model belongs to the baseline that they give."""
+    values = sorted((p.name, p.value) for p in platform.parameters.values())
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]
+
+
+def train_platforms(
+    frame: pd.DataFrame,
+    *,
+    name: str | None = None,
+    register: bool = True,
+    runs: str = "",
+    seed: int = 0,
+    level: float = 0.9,
+    progress: Progress | None = None,
+) -> list[Trained]:
+    """Train a model for each platform of a validated run table. InputError for a store that cannot be written.
+
+    The store is tried before training, so that an hour of work does not end in a locked file.
+    """
+    platforms = sorted(set(frame["platform"].astype(str)))
+    if name is not None:
+        index.check_name(name)
+    if register:
+        check_writable(models_folder())
+        tracking.check_store()
+    out = []
+    for platform in platforms:
+        part = frame[frame["platform"].astype(str) == platform].reset_index(drop=True)
+        own = index.default_name(platform) if name is None else name if len(platforms) == 1 else f"{name}-{platform}"
+        model, comparison = fit_scored(part, own, runs=runs, seed=seed, level=level, progress=progress)
+        out.append(_keep(model, comparison) if register else Trained(model, comparison, False, "not registered"))
+    return out
+
+
+def fit_scored(
+    frame: pd.DataFrame,
+    name: str,
+    *,
+    runs: str = "",
+    seed: int = 0,
+    level: float = 0.9,
+    progress: Progress | None = None,
+) -> tuple[Model, Comparison | None]:
+    """A model of one platform fitted to all rows, and the comparison on groups held out from a first fit."""
+    from ..training.compare import compare_split
+    from ..training.runs import runs_digest
+    from ..training.train import fit_model
+
+    comparison = None
+    if len(frame) >= FEWEST_HELD_OUT:
+        comparison = compare_split(frame, seed=seed, level=level, progress=progress)
+    model = fit_model(frame, name=name, seed=seed, progress=progress)
+    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    model.meta |= {
+        "trained": now.isoformat(),
+        "runs": runs,
+        "runs_digest": runs_digest(frame),
+        "parameters_digest": parameters_digest(load_platform(model.platform)),
+        "kernelcast": _version(),
+    }
+    if comparison is not None:
+        total = comparison.records[0]
+        model.meta["heldout"] = {"n": total["n"], "split": total["split"], **total["hybrid"]}
+        model.meta["comparison"] = comparison.records
+        model.meta["record"] = record_of(frame, comparison.rows)
+    return model, comparison
+
+
+def _version() -> str:
+    from .. import __version__
+
+    return __version__
+
+
+def _judge(model: Model, comparison: Comparison | None) -> tuple[bool, str]:
+    """(becomes champion, why): without a champion in the user's store always, else where it is better."""
+    platform = model.platform
+    own = index.own_champion(platform)
+    rival = index.open_champion(platform)
+    found: Duel | None = None
+    if rival is not None and comparison is not None:
+        found = duel(comparison.rows, rival)
+    scores = "" if found is None or rival is None else (
+        f"{found.new_mape:.2f} % against {found.champion_mape:.2f} % of {index.label(rival)} "
+        f"on the same {found.rows} held-out rows"
+    )  # fmt: skip
+    if own is None:
+        if found is not None and rival is not None and found.new_mape > found.champion_mape:
+            back = f"{rival.name}@{index.SHIPPED}"
+            return True, f"first model in your store ({scores}; `kernelcast promote {back}` goes back)"
+        return True, f"first model in your store{f' ({scores})' if scores else ''}"
+    if found is None:
+        return False, f"no held-out rows in common with {own.label}; `kernelcast promote` decides by hand"
+    if found.new_mape < found.champion_mape:
+        return True, f"better: {scores}"
+    return False, f"not better: {scores}"
+
+
+def _keep(model: Model, comparison: Comparison | None) -> Trained:
+    """Store, track and, where it is better, promote; whatever fails leaves neither folder nor pointer behind."""
+    champion, why = _judge(model, comparison)
+    entry = index.add_model(model)
+    records = [] if comparison is None else comparison.records
+    try:
+        logged = tracking.log_training(
+            model.platform,
+            model.name,
+            entry.version,
+            entry.folder,
+            params=_params(model),
+            metrics=tracking.metric_items(records) | _sizes(model),
+            tags=_tags(model, entry.version),
+            champion=champion,
+        )
+        if champion:
+            index.point_champion(entry)
+    except BaseException:  # Ctrl-C included: half a registration is worse than none
+        index.drop_model(entry)
+        raise
+    verdict = f"champion of {model.platform}: {why}" if champion else f"not the champion of {model.platform}: {why}"
+    return Trained(model, comparison, champion, verdict, logged)
+
+
+def _params(model: Model) -> dict[str, Any]:
+    keys = ("rows", "refused", "seed", "folds", "runs_digest", "runs")
+    return {key: model.meta[key] for key in keys if key in model.meta} | {
+        "platform": model.platform,
+        "families": len(model.families),
+    }
+
+
+def _sizes(model: Model) -> dict[str, float]:
+    return {f"{name}.training_rows": float(family.rows) for name, family in model.families.items()} | {
+        "all.training_rows": float(model.meta["rows"])
+    }
+
+
+def _tags(model: Model, version: str) -> dict[str, str]:
+    meta = model.meta
+    return {
+        "kernelcast.platform": model.platform,
+        "kernelcast.model": f"{model.name}@{version}",
+        "kernelcast.runs_digest": str(meta["runs_digest"]),
+        "kernelcast.runs": str(meta["runs"] or "table"),
+        "kernelcast.rows": str(meta["rows"]),
+        "kernelcast.version": str(meta["kernelcast"]),
+    }
+
+
+def promote(name: str, platforms: Sequence[str] = ()) -> index.Entry:
+    """Make NAME or NAME@VERSION the champion of its platform. InputError where no or several platforms fit."""
+    ids = [load_platform(p).id for p in platforms]
+    wanted, _, version = name.partition("@")
+    known = [e for e in index.entries() if not ids or e.platform in ids]
+    fitting = [e for e in known if e.name == wanted and (not version or e.version == version)]
+    found = sorted({e.platform for e in fitting})
+    if not found:
+        from ..analytic.errors import nearest_names
+
+        labels = {e.label for e in known} | {e.name for e in known}
+        raise InputError(f"no model {name!r}{nearest_names(name, labels) if labels else '; there is none yet'}")
+    if len(found) > 1:
+        raise InputError(f"{name} is a model of {', '.join(found)}; say which with -p PLATFORM")
+    entry = index.find_entry(found[0], name)
+    index.point_champion(entry)
+    if entry.version != index.SHIPPED:
+        tracking.move_alias(entry.name, entry.platform, entry.version)
+    return entry

@@ -1,0 +1,212 @@
+"""Which models there are, which one a platform uses (its champion), and how a name finds one.
+
+Models of the user lie in KERNELCAST_HOME/models/<platform>/<name>/<version>/, those that ship with the package in
+configs/champions/<platform>/. The champion of a platform is the one its `champion.json` names, else the shipped one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..analytic.errors import InputError, KernelcastError, nearest_names
+from .home import models_folder, write_whole
+from .store import MODEL_FILE, read_meta, read_model, verify_model, write_model
+
+if TYPE_CHECKING:
+    from ..training.model import Model
+
+CHAMPION_FILE = "champion.json"
+SHIPPED = "shipped"
+"""Version of a model that came with the package."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One stored model: where it lies and whether its platform uses it."""
+
+    platform: str
+    name: str
+    version: str
+    folder: Path
+    champion: bool = False
+
+    @property
+    def label(self) -> str:
+        """`name@version`, as --model takes it and as predictions name it."""
+        return f"{self.name}@{self.version}"
+
+
+def default_name(platform: str) -> str:
+    """Name of a platform's models where none is given; also that of its registered MLflow model."""
+    return f"kernelcast-{platform}"
+
+
+def check_name(name: str) -> str:
+    """`name` if it can name a model (and a folder), else InputError."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"model name {name[:80]!r}: letters, digits, '.', '_' and '-' are allowed, up to 64, a letter or digit first"
+        )
+    return name
+
+
+def label(model: Model) -> str:
+    """`name@version` of a model; a model that was never stored has no version."""
+    version = model.meta.get("version")
+    return f"{model.name}@{version}" if version else model.name
+
+
+def shipped_folder(platform: str) -> Path:
+    return Path(str(resources.files("kernelcast.configs").joinpath("champions", platform)))
+
+
+def _shipped(platform: str) -> Entry | None:
+    folder = shipped_folder(platform)
+    if not (folder / MODEL_FILE).is_file():
+        return None
+    return Entry(platform, default_name(platform), SHIPPED, folder)
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as fault:
+        raise InputError(f"{folder}: cannot be read ({fault.strerror or fault})") from None
+
+
+def _own(platform: str) -> Iterator[Entry]:
+    for named in _subfolders(models_folder() / platform):
+        versions = [p for p in _subfolders(named) if p.name.isdigit()]
+        for folder in sorted(versions, key=lambda p: int(p.name)):
+            yield Entry(platform, named.name, folder.name, folder)
+
+
+def _pointer(platform: str) -> tuple[str, str] | None:
+    path = models_folder() / platform / CHAMPION_FILE
+    try:
+        data = json.loads(path.read_bytes())
+        return str(data["name"]), str(data["version"])
+    except FileNotFoundError:
+        return None
+    except OSError as fault:
+        if not path.parent.is_dir():
+            return None
+        raise InputError(f"{path}: cannot be read ({fault.strerror or fault})") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: damaged champion file; choose one anew with `kernelcast promote NAME`") from None
+
+
+def champion_entry(platform: str) -> Entry | None:
+    """The model a platform uses: the user's champion, else the shipped one, else None."""
+    chosen = _pointer(platform)
+    if chosen is None or chosen[1] == SHIPPED:
+        found = _shipped(platform)
+        return None if found is None else Entry(platform, found.name, SHIPPED, found.folder, True)
+    folder = models_folder() / platform / check_name(chosen[0]) / check_name(chosen[1])
+    return Entry(platform, chosen[0], chosen[1], folder, True)
+
+
+def own_champion(platform: str) -> Entry | None:
+    """The champion that the user's store names, shipped models not counted."""
+    return champion_entry(platform) if _pointer(platform) is not None else None
+
+
+def entries(platform: str | None = None) -> list[Entry]:
+    """Every model, by platform, name and version; the shipped ones come first."""
+    if platform is None:
+        shipped = Path(str(resources.files("kernelcast.configs").joinpath("champions")))
+        names = {p.name for p in _subfolders(shipped)} | {p.name for p in _subfolders(models_folder())}
+        return [entry for name in sorted(names) for entry in entries(name)]
+    found = _shipped(platform)
+    listed = [*([found] if found else []), *_own(platform)]
+    champion = champion_entry(platform)
+    return [
+        Entry(e.platform, e.name, e.version, e.folder, champion is not None and e.folder == champion.folder)
+        for e in listed
+    ]
+
+
+def find_entry(platform: str, name: str) -> Entry:
+    """The model called NAME or NAME@VERSION on a platform (newest version first). InputError with the nearest names."""
+    wanted, _, version = name.partition("@")
+    known = entries(platform)
+    fitting = [e for e in known if e.name == wanted and (not version or e.version == version)]
+    if not fitting:
+        labels = {e.label for e in known} | {e.name for e in known}
+        hint = nearest_names(name, labels) if labels else f"; train one with `kernelcast train -p {platform}`"
+        raise InputError(f"no model {name!r} for platform {platform}{hint}")
+    own = [e for e in fitting if e.version != SHIPPED]
+    return own[-1] if own else fitting[-1]
+
+
+def _opened(entry: Entry) -> Model:
+    model = read_model(entry.folder)
+    model.meta["version"] = entry.version
+    return model
+
+
+def open_champion(platform: str) -> Model | None:
+    """The model a platform uses, or None where it has none. InputError for a damaged one."""
+    entry = champion_entry(platform)
+    return None if entry is None else _opened(entry)
+
+
+def open_model(platform: str, name: str) -> Model:
+    """A model by NAME, NAME@VERSION or path of its folder. InputError where there is none for the platform."""
+    folder = Path(name)
+    if "/" in name or "\\" in name:
+        if not (folder / MODEL_FILE).is_file():
+            raise InputError(f"{name}: no model folder (it has no {MODEL_FILE})")
+        model = read_model(folder)
+        if model.platform != platform:
+            raise InputError(f"{name}: a model for {model.platform}, not for {platform}")
+        return model
+    return _opened(find_entry(platform, name))
+
+
+def add_model(model: Model) -> Entry:
+    """Store a model under the next free version. InputError where the store cannot be written."""
+    parent = models_folder() / model.platform / check_name(model.name)
+    version = 1 + max((int(p.name) for p in _subfolders(parent) if p.name.isdigit()), default=0)
+    folder = parent / str(version)
+    write_model(model, folder)
+    model.meta["version"] = str(version)
+    return Entry(model.platform, model.name, str(version), folder)
+
+
+def drop_model(entry: Entry) -> None:
+    """Take back a model that was just added; its folder disappears whole."""
+    shutil.rmtree(entry.folder, ignore_errors=True)
+
+
+def point_champion(entry: Entry) -> None:
+    """Make a stored model the champion of its platform. InputError for a damaged model or an unwritable store."""
+    verify_model(entry.folder)
+    text = json.dumps({"name": entry.name, "version": entry.version}) + "\n"
+    write_whole(models_folder() / entry.platform / CHAMPION_FILE, text.encode())
+
+
+def summary(entry: Entry) -> dict[str, Any]:
+    """One line of `kernelcast models`: where the model comes from and its held-out error. A damaged one says so."""
+    line: dict[str, Any] = {"platform": entry.platform, "name": entry.name, "version": entry.version,
+                            "champion": entry.champion, "path": str(entry.folder)}  # fmt: skip
+    try:
+        found = read_meta(entry.folder)
+    except KernelcastError as fault:
+        return line | {"fault": str(fault)}
+    meta = found["meta"]
+    return line | {
+        "families": found["families"], "bytes": found["bytes"], "rows": meta.get("rows"),
+        "trained": meta.get("trained"), "runs": meta.get("runs"), "runs_digest": meta.get("runs_digest"),
+        "heldout": meta.get("heldout"), "fault": None,
+    }  # fmt: skip
