@@ -216,7 +216,7 @@ def backprop(g: Gpu, p: Params, precision: str) -> Case:
     x, delta = g.rand(inputs, precision=precision), g.randn(hidden, precision=precision)
     weight, momentum = (g.randn(inputs, hidden, precision=precision) * 0.01 for _ in range(2))
     out, weight2, momentum2 = g.empty(hidden, precision=precision), torch.empty_like(weight), torch.empty_like(momentum)
-    grid = (blocks(hidden, 32), blocks(inputs, 8))
+    grid = (blocks(inputs, 8), blocks(hidden, 32))
     steps = [
         g.kernel("bench", "backprop_forward", precision)(blocks(hidden, 16), 256, I32(inputs), I32(hidden), x, weight, out),
         g.kernel("bench", "backprop_adjust", precision)(

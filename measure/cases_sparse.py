@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -229,7 +230,7 @@ def _sptrsv(syncfree: bool) -> Builder:
             kernel = g.kernel("sparse", "sptrsv_level", precision)
             steps = [
                 kernel(blocks(last - first), 256, np.int32(first), np.int32(last), m.start, m.col, val, b, x)
-                for first, last in zip(bounds[:-1], bounds[1:], strict=True)
+                for first, last in itertools.pairwise(bounds)
             ]
 
             def call() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import os
 import subprocess
@@ -27,7 +28,7 @@ def noise(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     time_s = np.array([r["time_s"] for r in rows], float)
     share = np.array([r["spread_s"] for r in rows], float) / time_s
     found = {}
-    for low, high in zip(BINS_S[:-1], BINS_S[1:], strict=True):
+    for low, high in itertools.pairwise(BINS_S):
         inside = (time_s >= low) & (time_s < high)
         if inside.any():
             name = f"{low:g} to {high:g} s"

@@ -292,7 +292,7 @@ def run_suite(
                 break
             summary.skipped += runner.chunk(chunk)
             done += len(chunk)
-            if done % (20 * CHUNK_CONFIGS) < len(chunk):
+            if done % (100 * CHUNK_CONFIGS) < len(chunk):
                 states.append(card_state())
                 say(f"{done}/{len(todo)} configurations, {time.monotonic() - begun:.0f} s, {states[-1]}")
     except KeyboardInterrupt:

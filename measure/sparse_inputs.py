@@ -10,7 +10,7 @@ from typing import Any
 
 from .gpu import Gpu, Skip
 
-LIMIT_NNZ = 80_000_000
+LIMIT_NNZ = 140_000_000
 KEPT = 3  # matrices or graphs kept at a time
 
 

@@ -17,6 +17,7 @@ import yaml
 from ..analytic.errors import InputError, nearest_names
 from .costs import COSTS
 
+SEEDED = {"structure", "levels"}  # matrices, graphs, triangles: another seed is another input
 CANDIDATES = 24  # drawn for every configuration; the one nearest the wanted effort is kept
 
 
@@ -33,8 +34,14 @@ class Config:
 
     @property
     def key(self) -> str:
-        text = json.dumps([self.family, self.implementation, self.precision, dict(self.params), self.seed], sort_keys=True)
+        text = json.dumps([*self.kind, dict(self.params), self.seed], sort_keys=True)
         return hashlib.sha1(text.encode()).hexdigest()[:16]
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What makes it a configuration: the seed counts only where the inputs themselves are drawn."""
+        drawn = str(self.seed) if SEEDED & self.params.keys() else ""
+        return (*self.kind, json.dumps(dict(self.params), sort_keys=True), drawn)
 
     @property
     def effort(self) -> float:
@@ -71,6 +78,8 @@ def load_suite(name: str | Path) -> list[Config]:
         document = yaml.safe_load(path.read_text())
     except (OSError, yaml.YAMLError) as error:
         raise InputError(f"{path}: not a readable suite: {error}") from error
+    if isinstance(document, dict) and "subset_of" in document:
+        return _subset(document)
     if not isinstance(document, dict) or not isinstance(document.get("draws"), list):
         raise InputError(f"{path}: a suite is a mapping with `seed` and a list `draws`")
     seed = int(document.get("seed", 0))
@@ -81,8 +90,14 @@ def load_suite(name: str | Path) -> list[Config]:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: entry {index} ({entry.get('family')}): {error!r}") from error
     order = np.random.default_rng(seed).permutation(len(units))
-    seen: set[str] = set()
-    return [c for u in order for c in units[u] if not (c.key in seen or seen.add(c.key))]  # type: ignore[func-returns-value]
+    return list({c.identity: c for u in order for c in units[u]}.values())  # the order of first appearance
+
+
+def _subset(document: Mapping[str, Any]) -> list[Config]:
+    """`subset_of: <suite>`, `count`, `seed`: some configurations of another suite, to measure them once more."""
+    whole = load_suite(document["subset_of"])
+    chosen = np.random.default_rng(int(document.get("seed", 0))).permutation(len(whole))[: int(document["count"])]
+    return [whole[i] for i in sorted(chosen)]
 
 
 def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Config]]:
@@ -90,8 +105,8 @@ def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Conf
     low, high = (float(v) for v in entry["effort"])
     count = int(entry["count"])
     steps = (np.arange(count) + rng.random(count)) / count
-    for number, step in enumerate(rng.permutation(steps)):
-        wanted = math.log(low) + step * (math.log(high) - math.log(low))
+    for number, place in enumerate(rng.permutation(steps)):
+        wanted = math.log(low) + place * (math.log(high) - math.log(low))
         params = _nearest(entry, rng, wanted)
         if params is None:
             continue
@@ -103,6 +118,8 @@ def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Conf
             if rng.random() < float(v.get("share", 1.0))
             and float(v.get("min_effort", 0)) <= found <= float(v.get("max_effort", math.inf))
             and all(params[name] <= limit for name, limit in v.get("max", {}).items())
+            and all(params[name] >= limit for name, limit in v.get("min", {}).items())
+            and all(params[name] % step == 0 for name, step in v.get("multiple", {}).items())
         ]
         if chosen:
             yield chosen

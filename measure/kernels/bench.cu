@@ -63,9 +63,10 @@ extern "C" __global__ void backprop_forward(int inputs, int hidden, const real* 
 
 extern "C" __global__ void backprop_adjust(int inputs, int hidden, const real* x, const real* delta, const real* weight,
                                            const real* momentum, real* weight2, real* momentum2) {
-    int h = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * blockDim.y + threadIdx.y;
+    int h = blockIdx.y * blockDim.x + threadIdx.x;
+    i64 i = (i64)blockIdx.x * blockDim.y + threadIdx.y;
     if (h >= hidden || i >= inputs) return;
-    i64 at = (i64)i * hidden + h;
+    i64 at = i * hidden + h;
     real change = (real)0.3 * delta[h] * x[i] + (real)0.3 * momentum[at];
     weight2[at] = weight[at] + change;
     momentum2[at] = change;

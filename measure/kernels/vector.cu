@@ -56,3 +56,8 @@ extern "C" __global__ void gemv_warp(int m, int n, const real* a, const real* x,
     sum = warp_sum(sum);
     if (lane == 0) y[row] = sum;
 }
+
+extern "C" __global__ void vec_copy_wide(i64 n, const float4* a, float4* out) {  // n vectors of 16 bytes
+    i64 i = global_id();
+    if (i < n) out[i] = a[i];
+}
