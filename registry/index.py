@@ -53,7 +53,7 @@ def check_name(name: str) -> str:
     """`name` if it can name a model (and a folder), else InputError."""
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"model name {name[:80]!r}: letters, digits, '.', '_' and '-' are allowed, up to 64, a letter or digit first"
+            f"model name {name[:80]!r}: up to 64 letters, digits, '.', '_' and '-' are allowed, a letter or digit first"
         )
     return name
 

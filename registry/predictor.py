@@ -100,7 +100,7 @@ def _join(notes: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
 
 
 def _analytic(described: Described, model: Model | None, level: float) -> Predicted:
-    """The baseline itself; its band is that of the analytic errors on the model's training rows, if there is a model."""
+    """The baseline itself; its band is that of the analytic errors on the model's training rows, if there is one."""
     from ..training.bands import Bands
     from ..training.model import Predicted
     from ..training.residual import to_time

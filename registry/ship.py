@@ -1,4 +1,6 @@
-"""Development command: train the champions that ship with the package. `python -m kernelcast.registry.ship [PLATFORM …]`.
+"""Development command: train the champions that ship with the package.
+
+`python -m kernelcast.registry.ship [PLATFORM …]`
 
 What a champion is trained on is data: configs/training/champions.yaml lists for each platform its shipped tables and
 public corpora (which need the variable KERNELCAST_DATA); a platform that it does not name is trained on
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def recipe() -> dict[str, dict[str, Any]]:
-    """Platform → {tables: [file], corpora: [{name, …}]}, from configs/training/champions.yaml and the shipped tables."""
+    """Platform → {tables: [file], corpora: [{name, …}]}: champions.yaml over the shipped tables."""
     import yaml
 
     plans: dict[str, dict[str, Any]] = {p: {"tables": [path.name]} for p, path in shipped_tables().items()}
@@ -69,8 +71,9 @@ def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
     shutil.rmtree(old, ignore_errors=True)
     size = sum(p.stat().st_size for p in folder.iterdir()) / 1e6
     held = model.meta.get("heldout", {})
-    print(f"{default_name(platform)}@{SHIPPED}: {model.meta['rows']} rows, {len(model.families)} families, {size:.1f} MB, "
-          f"held-out {held.get('mape', float('nan')):.2f} %, coverage {held.get('coverage', float('nan')):.3f}")  # fmt: skip
+    print(f"{default_name(platform)}@{SHIPPED}: {model.meta['rows']} rows, {len(model.families)} families, "
+          f"{size:.1f} MB, held-out {held.get('mape', float('nan')):.2f} %, "
+          f"coverage {held.get('coverage', float('nan')):.3f}")  # fmt: skip
     if comparison is not None:
         for line in comparison.records:
             print(f"  {line['kernel']:16} n={line['n']:5d} analytic {line['analytic']['mape'] or 0:7.2f} % "

@@ -28,7 +28,7 @@ URI_VARIABLE = "MLFLOW_TRACKING_URI"
 ALIAS = "champion"
 VERSION_TAG = "kernelcast.version"
 _LOCK_WAIT_S = 2.0
-_SETTINGS = {
+SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves this machine
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
@@ -88,7 +88,7 @@ def _store_fault(where: str, why: str) -> str:
 
 
 def _check_server(uri: str) -> None:
-    request = urllib.request.Request(f"{uri.rstrip('/')}/health")  # noqa: S310 - http(s) only, checked by the caller
+    request = urllib.request.Request(f"{uri.rstrip('/')}/health")
     try:
         with urllib.request.urlopen(request, timeout=5.0):
             pass
@@ -115,7 +115,7 @@ def _quiet() -> Iterator[None]:
 @contextmanager
 def _session() -> Iterator[MlflowClient]:
     """A client on the store; whatever MLflow or the database raises becomes an InputError."""
-    for name, value in _SETTINGS.items():
+    for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     import warnings
 
@@ -210,16 +210,17 @@ def log_training(
     """Log one trained model: run, metrics, artifact, registered version, alias. A run that fails is marked failed."""
     with _session() as client:
         experiment = experiment_name(platform)
-        run = client.create_run(_experiment(client, experiment), run_name=f"{registered_name}@{version}", tags=dict(tags))
+        name = f"{registered_name}@{version}"
+        run = client.create_run(_experiment(client, experiment), run_name=name, tags=dict(tags))
         run_id = str(run.info.run_id)
         try:
             _log(client, run_id, params, metrics)
             _log_table(client, run_id, tags)
             client.log_artifacts(run_id, str(folder), "model")
             _ensure_registered(client, registered_name, platform)
-            registered = client.create_model_version(
-                registered_name, source=f"{run.info.artifact_uri}/model", run_id=run_id, tags={VERSION_TAG: f"{platform}/{version}"}
-            )
+            tag = {VERSION_TAG: f"{platform}/{version}"}
+            source = f"{run.info.artifact_uri}/model"
+            registered = client.create_model_version(registered_name, source=source, run_id=run_id, tags=tag)
             if champion:
                 client.set_registered_model_alias(registered_name, ALIAS, registered.version)
         except Exception:

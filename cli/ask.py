@@ -1,0 +1,75 @@
+"""What `predict` and `explain` have in common: the words of a question turned into predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..analytic.errors import InputError
+from .parse import overrides, parameters
+
+if TYPE_CHECKING:
+    from ..registry.predictor import Prediction
+
+Family = Annotated[str | None, typer.Argument(metavar="FAMILY", help="Kernel family: gemm, spmv_csr, bfs, …")]
+Params = Annotated[
+    list[str] | None, typer.Argument(metavar="key=value …", help="Its parameters; also precision= and implementation=.")
+]
+Platforms = Annotated[
+    list[str] | None, typer.Option("--platform", "-p", metavar="PLATFORM", help="Id or parameter file; repeat.")
+]
+Level = Annotated[float, typer.Option("--level", help="Level of the band, between 0 and 1.")]
+Cache = Annotated[str, typer.Option("--cache", metavar="warm|cold", help="Last-level cache before the call.")]
+ModelName = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="NAME, NAME@VERSION or a model folder; else the champion.")
+]
+Analytic = Annotated[bool, typer.Option("--analytic", help="The analytic baseline only, without the learned residual.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="parameter=value", help="Change a platform parameter; repeat.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def predictions(
+    family: str | None,
+    words: Sequence[str] | None,
+    platforms: Sequence[str] | None,
+    *,
+    level: float,
+    cache: str,
+    model: str | None,
+    analytic: bool,
+    changes: Sequence[str] | None,
+) -> list[Prediction]:
+    """One prediction for each platform, in the order given. InputError for a question that is not whole."""
+    if not family:
+        raise InputError("say what to predict: kernelcast predict FAMILY key=value … -p PLATFORM")
+    if "=" in family:
+        raise InputError(f"the kernel family comes first: kernelcast predict FAMILY {family[:60]} … -p PLATFORM")
+    if family.endswith((".yaml", ".yml")):
+        raise InputError(f"{family}: applications described by a file cannot be predicted by this version; "
+                         "predict their kernels one by one, or as a table with --runs")  # fmt: skip
+    if not platforms:
+        raise InputError("say for which platform: -p PLATFORM (see `kernelcast platforms`)")
+    sizes, reserved = parameters(words or [])
+    cache = _one_of("cache", reserved, cache, "warm")
+    from ..registry.predictor import predict
+
+    keywords: dict[str, Any] = {
+        "precision": reserved.get("precision"), "implementation": reserved.get("implementation"),
+        "level": level, "cache": cache, "model": model, "analytic": analytic, "overrides": overrides(changes or []),
+    }  # fmt: skip
+    clash = sorted(set(sizes) & {*keywords, "platform", "family"})
+    if clash:
+        raise InputError(f"'{clash[0]}' is no parameter of a kernel; it is an option: --{clash[0]}")
+    return [predict(family, platform=name, **keywords, **sizes) for name in dict.fromkeys(platforms)]
+
+
+def _one_of(name: str, reserved: dict[str, str], option: str, default: str) -> str:
+    """The value of a word that may be a parameter or an option, but not both with different values."""
+    word = reserved.get(name, option)
+    if name in reserved and option not in (default, word):
+        raise InputError(f"{name} is given twice: {name}={word} and --{name} {option}")
+    return word

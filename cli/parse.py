@@ -1,0 +1,65 @@
+"""Words of the command line: key=value, platforms, --set."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..analytic.errors import InputError
+from .show import clean
+
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORDS: dict[str, Any] = {"true": True, "false": False}
+RESERVED = ("precision", "implementation", "cache")
+"""Keys among the parameters that describe the call and not the sizes."""
+
+
+def value_of(word: str) -> Any:
+    """A number (also 1e6), true or false, a JSON list, else the text itself."""
+    if word.lower() in _WORDS:
+        return _WORDS[word.lower()]
+    if word.startswith("["):
+        try:
+            return json.loads(word)
+        except ValueError:
+            raise InputError(f"'{clean(word)}' is not a list; write it as [1,2,3]") from None
+    try:
+        return int(word)
+    except ValueError:
+        pass
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    # 1e6 is the whole number 1000000 wherever a count is asked for
+    return int(number) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else number
+
+
+def pairs(words: Sequence[str], what: str = "parameter") -> dict[str, str]:
+    """`key=value` words as a dictionary of text. InputError for a malformed or repeated one."""
+    out: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not _KEY.fullmatch(key):
+            raise InputError(f"'{clean(word)}' is not a {what}; write key=value, such as m=8192")
+        if value == "":
+            raise InputError(f"{what} '{key}' has no value; write {key}=VALUE")
+        if key in out:
+            raise InputError(f"{what} '{key}' is given twice: {key}={clean(out[key])} and {key}={clean(value)}")
+        out[key] = value
+    return out
+
+
+def parameters(words: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """(family parameters, reserved words) of the `key=value` words of a prediction."""
+    given = pairs(words)
+    return ({k: value_of(v) for k, v in given.items() if k not in RESERVED},
+            {k: v for k, v in given.items() if k in RESERVED})  # fmt: skip
+
+
+def overrides(words: Sequence[str]) -> dict[str, str]:
+    """`--set parameter=value` words."""
+    return pairs(words, "--set parameter")

@@ -1,0 +1,73 @@
+"""`kernelcast platforms`: what is supported, what is measured, what is assumed."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from .ask import AsJson
+from .show import add_row, amount, console, percent, print_json, print_table, table, text, warn
+
+
+def platforms(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show every parameter of this platform.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the supported GPUs: which are measured, with what error; which parameters are assumed."""
+    from ..registry.service import damaged, platform_detail, platform_lines
+
+    if name is not None:
+        detail = platform_detail(name)
+        for fault in damaged([detail]):
+            warn(fault)
+        if as_json:
+            print_json(detail)
+        else:
+            _detail(detail)
+        return
+    lines = platform_lines()
+    for fault in damaged(lines):
+        warn(fault)
+    if as_json:
+        print_json(lines)
+    else:
+        _list(lines)
+
+
+def _error(line: dict[str, Any]) -> str:
+    held = line["heldout"]
+    if not line["measured"]:
+        return "no"
+    return percent(held["mape"]) if held else "not scored"
+
+
+def _list(lines: list[dict[str, Any]]) -> None:
+    made = table(["platform", "GPU", "measured rows", "mean error", "assumed", "flags"],
+                 ["measured rows", "mean error", "assumed", "flags"])  # fmt: skip
+    for line in lines:
+        names = ", ".join([line["id"], *line["aliases"]])
+        add_row(made, [names, line["description"], line["rows"] or "-", _error(line) if line["measured"] else "-",
+                       len(line["assumed"]), len(line["flags"])])  # fmt: skip
+    where = console()
+    print_table(where, "", made)
+    where.print(text("mean error: of the champion model on held-out runs; without one a prediction is analytic only. "
+                     "`kernelcast platforms NAME` shows parameters, sources and flags."))  # fmt: skip
+
+
+def _detail(line: dict[str, Any]) -> None:
+    where = console()
+    where.print(text(f"{line['id']}  {line['description']}", "bold"))
+    if line["aliases"]:
+        where.print(text(f"also called {', '.join(line['aliases'])}"))
+    model = f"{line['model']}, {line['rows']} measured rows, mean held-out error {_error(line)}"
+    where.print(text(f"model: {model}" if line["measured"] else "model: none, predictions are analytic only"))
+    made = table(["parameter", "value", "kind", "source", "date", "note"], ["value"])
+    for row in line["parameters"]:
+        note = "; ".join([*([row["note"]] if row["note"] else []), *(f"FLAG: {flag}" for flag in row["flags"])])
+        add_row(made, [row["name"], amount(row["value"], row["unit"]), row["kind"], row["source"], row["date"], note],
+                "yellow" if row["kind"] == "assumed" or row["flags"] else "")  # fmt: skip
+    print_table(where, "parameters", made)
+    where.print(text(f"assumed: {', '.join(line['assumed']) or 'nothing'}"))
+    for flag in line["flags"]:
+        where.print(text(f"flag: {flag}", "yellow"))

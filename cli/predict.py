@@ -1,0 +1,104 @@
+"""`kernelcast predict`: one configuration on one or more platforms, or a whole table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..analytic.errors import InputError, RefusedError
+from . import ask
+from .parse import overrides
+from .show import add_row, band, clean, console, params_words, print_json, print_table, seconds, table, text, warn
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..registry.predictor import Prediction
+
+
+def predict(
+    family: ask.Family = None,
+    params: ask.Params = None,
+    platform: ask.Platforms = None,
+    level: ask.Level = 0.9,
+    cache: ask.Cache = "warm",
+    model: ask.ModelName = None,
+    analytic: ask.Analytic = False,
+    changes: ask.Overrides = None,
+    runs: Annotated[str | None, typer.Option("--runs", metavar="IN", help="Predict every row of this table.")] = None,
+    out: Annotated[str | None, typer.Option("--out", metavar="OUT", help="Where it goes (.csv, .parquet).")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave unusable rows of --runs out.")] = False,
+    as_json: ask.AsJson = False,
+) -> None:
+    """Predict how long a kernel takes, with a band. Example: kernelcast predict gemm m=8192 n=8192 k=8192 -p h200"""
+    if runs is not None or out is not None:
+        if family or params:
+            raise InputError("--runs predicts a table; leave FAMILY and its parameters out")
+        if runs is None or out is None:
+            raise InputError("a table needs both: --runs IN --out OUT")
+        _table(runs, out, platform or [], level, cache, model, analytic, overrides(changes or []), skip_bad, as_json)
+        return
+    found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
+                            changes=changes)  # fmt: skip
+    if as_json:
+        print_json(found[0].to_dict() if len(found) == 1 else [item.to_dict() for item in found])
+    else:
+        show(found)
+
+
+def show(found: list[Prediction]) -> None:
+    """Predictions as tables: the times side by side, then the terms."""
+    first = found[0]
+    where = console()
+    where.print(text(f"{first.kernel} {first.precision}  {params_words(first.params)}  cache {first.cache}", "bold"))
+    percent = f"{100 * first.level:g} % band"
+    made = table(["platform", "predicted", percent, "analytic", "bound", "limit", "model", "implementation"],
+                 ["predicted", percent, "analytic", "bound"])  # fmt: skip
+    for item in found:
+        add_row(made, [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s),
+                       seconds(item.baseline_s), seconds(item.bound["seconds"]), item.bound["limit"], item.model,
+                       item.implementation or "-"])  # fmt: skip
+    where.print(made)
+    print_table(where, "terms of the analytic time", _terms(found))
+    for item in found:
+        if item.note:
+            prefix = f"{item.platform}: " if len(found) > 1 else ""
+            where.print(text(f"note: {prefix}{item.note}"))
+
+
+def _terms(found: list[Prediction]) -> Table:
+    platforms = [item.platform for item in found]
+    made = table(["term", *platforms], platforms)
+    names = dict.fromkeys(name for item in found for name in item.terms)
+    for name in names:
+        values = [item.terms.get(name) for item in found]
+        if any(values):
+            add_row(made, [name, *(seconds(value) for value in values)])
+    return made
+
+
+def _table(runs: str, out: str, platforms: list[str], level: float, cache: str, model: str | None, analytic: bool,
+           changes: dict[str, str], skip_bad: bool, as_json: bool) -> None:  # fmt: skip
+    from pathlib import Path
+
+    from ..registry.batch import predict_runs, read_questions
+    from ..training.runfiles import save_table, table_suffix
+
+    table_suffix(Path(out))
+    frame = read_questions(runs, needs_platform=not platforms, skip_bad=skip_bad)
+    done = predict_runs(frame, platforms=platforms, level=level, model=model, analytic=analytic, overrides=changes,
+                        cache=cache, skip_bad=skip_bad, where=runs)  # fmt: skip
+    save_table(done, Path(out))
+    answered = int(done["predicted_s"].notna().sum())
+    refused = len(done) - answered
+    counts = {"out": out, "rows": len(done), "predicted": answered, "not_predicted": refused}
+    if as_json:
+        print_json(counts)
+    else:
+        console().print(text(f"{answered} of {len(done)} rows predicted, written to {out}"))
+    if refused:
+        reason = str(done.loc[done["predicted_s"].isna(), "note"].iloc[0])
+        if not answered:
+            raise RefusedError(f"no row could be predicted; the first: {clean(reason)} (the reasons are in {out})")
+        warn(f"{refused} rows could not be predicted (the reason is in their note); the first: {reason}")

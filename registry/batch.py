@@ -1,0 +1,200 @@
+"""Predictions for a whole table: the same rows with the prediction columns; a row without a time says why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analytic.errors import InputError
+from ..analytic.families import FAMILIES
+from ..analytic.platform import load_platform
+from ..analytic.work import Family, usage
+from .predictor import answer, check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..training.model import Model
+
+COLUMNS = (
+    "implementation", "cache", "baseline_s", "predicted_s", "lower_s", "upper_s", "level", "in_domain", "note", "route",
+    "model",
+)  # fmt: skip
+"""What a prediction adds to a row, beside platform, kernel, precision and params."""
+_EMPTY = ("baseline_s", "predicted_s", "lower_s", "upper_s")
+_BLANK = ("", "nan", "None", "<NA>", "NaT")
+
+
+def predict_runs(
+    frame: pd.DataFrame,
+    *,
+    platforms: Sequence[str] = (),
+    level: float = 0.9,
+    model: Model | str | None = None,
+    analytic: bool = False,
+    overrides: Mapping[str, str | float] | None = None,
+    cache: str = "warm",
+    skip_bad: bool = False,
+    where: str = "table",
+) -> pd.DataFrame:
+    """Predict every row of a measured-runs table (time_s is not needed). The index and all columns are kept.
+
+    platforms: predict the rows for these instead of the platform column (the rows repeated for each). cache: state
+    taken where a row names none. Rows that cannot be predicted have empty cells and the reason in `note`. Raises
+    InputError for a table that is not one (see `validate_runs`; skip_bad drops such rows).
+    """
+    import pandas as pd
+
+    from ..training.runs import validate_runs
+
+    check_level(level)
+    if platforms:
+        ids = list(dict.fromkeys(load_platform(name).id for name in platforms))
+        frame = pd.concat([frame.assign(platform=i) for i in ids], ignore_index=len(ids) > 1)
+    given = frame.reset_index(drop=True)
+    checked, _ = validate_runs(given.assign(_row=np.arange(len(given))), where, skip_bad, require_time=False)
+    kept = np.asarray(checked["_row"], dtype=np.intp)
+    checked = checked.drop(columns="_row").reset_index(drop=True)
+    stated = checked["cache"].astype(str)
+    unsaid = np.ones(len(checked), dtype=bool) if "cache" not in given else _blank(given["cache"])[kept]
+    checked["cache"] = np.where(unsaid, cache, stated)
+    out = frame.iloc[kept].copy()
+    out["platform"] = checked["platform"].to_numpy()
+    columns = _predicted(checked, level, model, analytic, dict(overrides or {}))
+    for name in COLUMNS:
+        out[name] = columns[name]
+    return out
+
+
+def _blank(series: pd.Series) -> NDArray[np.bool_]:
+    return np.asarray(series.isna() | series.astype(str).str.strip().isin(_BLANK))
+
+
+def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, analytic: bool,
+               overrides: Mapping[str, str | float]) -> dict[str, Any]:  # fmt: skip
+    from ..features.describe import describe
+
+    n = len(frame)
+    out: dict[str, Any] = {name: np.full(n, np.nan) for name in _EMPTY}
+    out |= {name: np.full(n, "", dtype=object) for name in ("note", "route", "model")}
+    named = frame["implementation"].astype(object)
+    out["implementation"] = np.where(_blank(named), "", named.astype(str)).astype(object)
+    out["cache"] = frame["cache"].to_numpy()
+    out["level"] = np.full(n, level)
+    out["in_domain"] = np.zeros(n, dtype=bool)
+    faults = row_faults(frame)
+    out["note"][:] = faults
+    for platform_id in sorted(set(frame["platform"].astype(str))):
+        platform = load_platform(platform_id).with_overrides(overrides)
+        here = np.flatnonzero(np.asarray(frame["platform"].astype(str) == platform_id) & (faults == ""))
+        if not here.size:
+            continue
+        part = frame.iloc[here].reset_index(drop=True)
+        described = describe(part, {platform_id: platform})
+        given = answer(described, platform, level=level, model=model, analytic=analytic, overridden=tuple(overrides))
+        predicted = given.predicted
+        fine = np.isfinite(predicted.predicted_s)
+        bounded = fine & np.isfinite(predicted.upper_s)
+        out["baseline_s"][here] = described.baseline_s
+        out["predicted_s"][here] = predicted.predicted_s
+        out["lower_s"][here] = np.where(bounded, predicted.lower_s, np.nan)
+        out["upper_s"][here] = np.where(bounded, predicted.upper_s, np.nan)
+        out["route"][here] = described.route
+        out["model"][here] = np.where(fine, given.model, "")
+        out["implementation"][here] = np.where(fine, predicted.implementation, out["implementation"][here])
+        known = np.asarray(part["kernel"].isin(FAMILIES))
+        out["in_domain"][here] = predicted.in_domain & fine & known
+        notes = given.note
+        for i in np.flatnonzero(fine & ~known):
+            notes[i] = f"kernel family {part['kernel'].iloc[i]!r} is not known: predicted from its counts; {notes[i]}"
+        for i, reason in described.refused.items():
+            notes[i] = reason
+        for i in np.flatnonzero(~fine & (notes == "")):
+            notes[i] = "no finite time: the sizes are too large"
+        out["note"][here] = notes
+    return out
+
+
+def row_faults(frame: pd.DataFrame) -> NDArray[Any]:
+    """Why a row cannot be described, '' where it can: judged by its own values, so that a bad row spoils no other."""
+    from ..training.runs import params_frame
+
+    out = np.full(len(frame), "", dtype=object)
+    params = params_frame(frame["params"])
+    for kernel, index in frame.groupby(frame["kernel"].astype(str)).indices.items():
+        if kernel in FAMILIES and kernel != "segment":
+            out[index] = _family_faults(FAMILIES[kernel], params.iloc[index])
+        else:
+            out[index] = _counted_faults(str(kernel), frame.iloc[index], params.iloc[index])
+    return out
+
+
+def _counted_faults(kernel: str, rows: pd.DataFrame, params: pd.DataFrame) -> NDArray[Any]:
+    counted = np.asarray(rows["bytes"], dtype=np.float64)
+    if "bytes" in params:
+        counted = np.where(np.isnan(counted), _numbers(params["bytes"]), counted)
+    what = "segment" if kernel == "segment" else f"kernel family {kernel!r} is unknown"
+    return np.where(np.isnan(counted), f"refused: {what} and the row has no counted bytes", "").astype(object)
+
+
+def _numbers(column: Any) -> NDArray[np.float64]:
+    import pandas as pd
+
+    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+
+
+def _family_faults(family: Family, params: pd.DataFrame) -> NDArray[Any]:
+    """Faults of the rows of one family; the rules are those of `analytic.work.arguments`."""
+    n = len(params)
+    out = np.full(n, "", dtype=object)
+    columns: dict[str, NDArray[Any]] = {}
+    for param in family.params:
+        if param.kind in ("text", "list"):
+            columns[param.name] = params[param.name].to_numpy() if param.name in params else np.full(n, None, object)
+            continue
+        columns[param.name] = np.full(n, np.nan)
+        if param.name in params:
+            columns[param.name] = _column(params[param.name], param.name, out)
+    if family.derive is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            family.derive(columns)
+    for param in family.params:
+        if param.kind in ("text", "list"):
+            continue
+        values = columns[param.name]
+        floor = {"size": 1.0, "real": 0.0}.get(param.kind, -math.inf)
+        with np.errstate(invalid="ignore"):
+            wrong = np.isinf(values) | (values < floor)
+        _say(out, wrong, f"parameter {param.name!r} must be finite and at least {floor:g}")
+        if param.required:
+            _say(out, np.isnan(values), f"parameter {param.name!r} is missing; {usage(family)}")
+    return out
+
+
+def _column(column: pd.Series, name: str, out: NDArray[Any]) -> NDArray[np.float64]:
+    plain = column.astype(object)
+    truth = plain.astype(str).str.lower().map({"true": 1.0, "false": 0.0})
+    values = np.where(truth.notna(), truth.astype(float), _numbers(plain))
+    _say(out, np.isnan(values) & np.asarray(plain.notna()), f"parameter {name!r} is not a number")
+    return values
+
+
+def _say(out: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
+    out[where & (out == "")] = text
+
+
+def read_questions(path: str, *, needs_platform: bool, skip_bad: bool = False) -> pd.DataFrame:
+    """A table of questions from a file: columns as in a run table, time_s not needed, nothing changed in it."""
+    from pathlib import Path
+
+    from ..training.runfiles import load_table
+    from ..training.runs import COLUMNS as RUN_COLUMNS
+
+    frame = load_table(Path(path), skip_bad=skip_bad, as_text=RUN_COLUMNS).frame
+    if needs_platform and "platform" not in frame.columns:
+        raise InputError(f"{path}: required column platform missing; add it or say -p PLATFORM")
+    return frame

@@ -1,0 +1,80 @@
+"""Why a time is what it is, in words with units: the bound, the terms, the parameters, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..analytic.errors import KernelcastError
+from ..analytic.platform import load_platform
+from ..analytic.units import format_quantity
+from .predictor import Prediction
+from .question import ask
+
+STEP = 1.1
+"""A parameter is raised by a tenth to see what it does."""
+SMALLEST_CHANGE = 0.001
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What raising one platform parameter by a tenth does to the baseline: relative change, negative is faster."""
+
+    parameter: str
+    change: float
+
+
+def unit_of(limit: str) -> tuple[str, str]:
+    """(unit of the work, unit of the rate) of a bound's limit."""
+    return ("FLOP", "FLOP/s") if "FLOP" in limit else ("B", "B/s")
+
+
+def bound_words(prediction: Prediction) -> str:
+    """`1.1 TFLOP ÷ 989.4 TFLOP/s = 1.111 ms (matrix FLOP)`."""
+    work, rate = unit_of(prediction.bound["limit"])
+    amount = format_quantity(prediction.bound["work"], work)
+    speed = format_quantity(prediction.bound["rate"], rate)
+    return f"{amount} ÷ {speed} = {format_quantity(prediction.bound['seconds'], 's')} ({prediction.bound['limit']})"
+
+
+def sensitivities(
+    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
+) -> list[Sensitivity]:
+    """Change of the baseline for each number that it looked up, raised by a tenth; largest effects first.
+
+    platform_name: the id or parameter file that the prediction was made for, where it is not `prediction.platform`.
+    """
+    platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
+    question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
+                   prediction.implementation, platform.vendor)  # fmt: skip
+    base = float(question.described(platform)[0].baseline_s[0])
+    out = []
+    for row in prediction.parameters:
+        if isinstance(row["value"], str) or not row["value"]:
+            continue
+        try:
+            changed = platform.with_overrides({row["name"]: float(row["value"]) * STEP})
+            time_s = float(question.described(changed)[0].baseline_s[0])
+        except KernelcastError:
+            continue  # a ratio cannot be raised above 1, a word cannot be raised at all
+        if abs(time_s / base - 1.0) >= SMALLEST_CHANGE:
+            out.append(Sensitivity(row["name"], time_s / base - 1.0))
+    return sorted(out, key=lambda s: -abs(s.change))
+
+
+def explanation(
+    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
+) -> dict[str, Any]:
+    """A prediction with what `explain` adds to it, JSON-safe."""
+    terms = prediction.terms
+    total = sum(terms.values()) or 1.0
+    return prediction.to_dict() | {
+        "bound_words": bound_words(prediction),
+        "shares": {name: value / total for name, value in terms.items()},
+        "hybrid_factor": prediction.predicted_s / prediction.baseline_s,
+        "residual_factor": prediction.predicted_s / prediction.calibrated_s,
+        "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
+        "sensitivity": [{"parameter": s.parameter, "step": STEP, "change": s.change}
+                        for s in sensitivities(prediction, overrides, platform_name)],
+    }  # fmt: skip

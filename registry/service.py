@@ -1,0 +1,120 @@
+"""Comparison and the list of platforms, as the command line and the Python face both use them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..analytic.errors import InputError
+from ..analytic.platform import Platform, load_platform, platform_ids
+from . import index
+from .heldout import group_keys
+from .predictor import check_level, resolve_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..training.compare import Comparison
+    from ..training.model import Model
+    from ..training.train import Progress
+
+
+def compare_table(
+    frame: pd.DataFrame,
+    *,
+    model: Model | str | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Score the naive roofline, the analytic baselines, nearest utilisation and the hybrid on held-out rows.
+
+    Without a model: train on four fifths of the groups, score on the rest. With one: score it on the rows whose groups
+    it was not trained on; where the table is the one it was trained on, its own held-out scores are given.
+    """
+    check_level(level)
+    if model is None:
+        from ..training.compare import compare_split
+
+        return compare_split(frame, level=level, seed=seed, progress=progress)
+    return _merged([_scored(part, model, level) for part in _by_platform(frame)])
+
+
+def _by_platform(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    labels = frame["platform"].astype(str)
+    return [frame[labels == name].reset_index(drop=True) for name in sorted(set(labels))]
+
+
+def _scored(frame: pd.DataFrame, given: Model | str, level: float) -> Comparison:
+    from ..training.compare import Comparison, compare_model
+    from ..training.runs import runs_digest
+
+    platform = load_platform(str(frame["platform"].iloc[0]))
+    model = resolve_model(platform, given)
+    assert model is not None
+    record = model.meta.get("record")
+    if record is not None:
+        unseen = ~np.isin(group_keys(frame), record["groups"])
+        if not unseen.any():
+            scores = model.meta.get("comparison")
+            if scores and model.meta.get("runs_digest") == runs_digest(frame):
+                return Comparison([row | {"model": index.label(model)} for row in scores], frame.iloc[:0])
+            raise InputError(f"every row belongs to a group that {index.label(model)} was trained on; leave the model "
+                             "out to train on four fifths of the table and score on the rest")  # fmt: skip
+        frame = frame[unseen].reset_index(drop=True)
+    return compare_model(frame, model, level=level)
+
+
+def _merged(parts: list[Comparison]) -> Comparison:
+    import pandas as pd
+
+    from ..training.compare import Comparison
+
+    rows = pd.concat([part.rows for part in parts], ignore_index=True)
+    return Comparison([record for part in parts for record in part.records], rows)
+
+
+def platform_line(name: str) -> dict[str, Any]:
+    """One line of `kernelcast platforms`: what it is, whether it is measured and with what error, what is assumed."""
+    platform = load_platform(name)
+    entry = index.champion_entry(platform.id)
+    line: dict[str, Any] = {
+        "id": platform.id, "aliases": list(platform.aliases), "description": platform.description,
+        "vendor": platform.vendor, "arch": platform.arch, "parameter_set": platform.parameter_set,
+        "measured": False, "model": None, "rows": None, "heldout": None,
+        "assumed": _assumed(platform), "flags": [f"{flag.key}: {flag.message}" for flag in platform.flags],
+    }  # fmt: skip
+    if entry is None:
+        return line
+    found = index.summary(entry)
+    line |= {"measured": found["fault"] is None, "model": entry.label, "rows": found.get("rows"),
+             "heldout": found.get("heldout")}  # fmt: skip
+    return line | ({"fault": found["fault"]} if found["fault"] else {})
+
+
+def _assumed(platform: Platform) -> list[str]:
+    return [p.name for p in platform.parameters.values() if p.kind == "assumed" and p.value is not None]
+
+
+def platform_lines() -> list[dict[str, Any]]:
+    """`platform_line` of every supported platform."""
+    return [platform_line(name) for name in platform_ids()]
+
+
+def platform_detail(name: str) -> dict[str, Any]:
+    """A platform's line and all of its parameters with value, unit, kind, source, date, note and flags."""
+    return platform_line(name) | {"parameters": load_platform(name).describe()}
+
+
+def model_lines(platform: str | None = None) -> list[dict[str, Any]]:
+    """Every stored model, the champion of each platform marked."""
+    wanted = load_platform(platform).id if platform else None
+    return [index.summary(entry) for entry in index.entries(wanted)]
+
+
+def damaged(lines: list[dict[str, Any]]) -> list[str]:
+    """What is wrong with the stored models, one message each."""
+    return [str(line["fault"]) for line in lines if line.get("fault")]
+
+
