@@ -1,0 +1,295 @@
+"""Time of one execution of each segment: by its kernel family, by the generic roofline, or by the published routing.
+
+arXiv 2605.04178 section IV.F (generic path) and V.B (routing: stencil → transpose, compute → GEMM, memory → vector
+copy). Segments that can share arrays are evaluated in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .baseline import Baseline, Memory, arithmetic_precision, baseline, baseline_of_work, launch_floor_s, memory_of
+from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
+from .errors import KernelcastError
+from .families import FAMILIES
+from .generic import CLASSES, PUBLISHED_ROUTE, class_scale, effective_bandwidth, extra_launch_time
+from .platform import Platform
+from .roofline import combine_overlap, guard_bound
+from .wavefront import latency_bound_time
+from .work import FloatArray, arguments, element_byte
+from .workload_file import Segment
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One execution of a segment on the device; `terms` add up to `time_s`."""
+
+    time_s: float
+    terms: dict[str, float]
+    bound_s: float
+    naive_s: float
+    limit: str
+    route: str
+    guard: bool
+    flop: float
+    byte: float
+    precision: str
+    notes: tuple[str, ...]
+    details: dict[str, float]
+
+
+Key = tuple[Any, ...]
+Evaluator = Callable[[list[Segment], Platform, str, str], list[Evaluated]]
+
+
+def evaluate(segments: Sequence[Segment], platform: Platform, cache: str, routing: str) -> list[Evaluated]:
+    """Evaluate segments in groups; the order is kept. Raises InputError naming the segment and the field."""
+    groups: dict[Key, list[int]] = {}
+    for i, segment in enumerate(segments):
+        groups.setdefault(_key(segment, cache, routing), []).append(i)
+    out: list[Evaluated | None] = [None] * len(segments)
+    for key, members in groups.items():
+        parts = [segments[i] for i in members]
+        for i, done in zip(members, _evaluate_group(key, parts, platform), strict=True):
+            out[i] = done
+    return [done for done in out if done is not None]
+
+
+def _key(segment: Segment, cache: str, routing: str) -> Key:
+    state = segment.cache or cache
+    if segment.kernel is not None:
+        precision = segment.precision or FAMILIES[segment.kernel].precision
+        return ("family", segment.kernel, precision, state, segment.tile)
+    precision = segment.precision or "none"
+    if routing == "published" and segment.work_class in PUBLISHED_ROUTE:
+        return ("published", segment.work_class, precision, state, segment.unit)
+    return ("generic", "", precision, state, segment.unit)
+
+
+def _evaluate_group(key: Key, segments: list[Segment], platform: Platform) -> list[Evaluated]:
+    kind, _, precision, state, *_ = key
+    try:
+        return _EVALUATORS[kind](segments, platform, precision, state)
+    except KernelcastError as error:
+        if len(segments) > 1:  # name the one at fault
+            for segment in segments:
+                _evaluate_group(key, [segment], platform)
+        raise type(error)(f"segments ({segments[0].name}){_field_of(segments[0], str(error))}: {error}") from None
+
+
+def _field_of(segment: Segment, message: str) -> str:
+    """`.tile`, `.params`, `.precision`: the field an error of the equations speaks of."""
+    if message.startswith("tile"):
+        return ".tile"
+    if "parameter '" in message and segment.kernel is not None and "platform" not in message:
+        return ".params"
+    return ".precision" if "rate; it has" in message else ""
+
+
+def _family_params(segments: list[Segment]) -> dict[str, Any]:
+    names = dict.fromkeys(name for segment in segments for name in segment.params)
+    columns: dict[str, Any] = {}
+    for name in names:
+        cells = np.empty(len(segments), dtype=object)
+        for i, segment in enumerate(segments):
+            cells[i] = segment.params.get(name)
+        columns[name] = cells
+    return columns
+
+
+def _pick(base: Baseline, i: int) -> tuple[dict[str, float], dict[str, float]]:
+    terms = {name: float(values[i]) for name, values in base.terms.items()}
+    return terms, {name: float(values[i]) for name, values in base.details.items()}
+
+
+def _of_family(segments: list[Segment], platform: Platform, precision: str, cache: str) -> list[Evaluated]:
+    family = str(segments[0].kernel)
+    base = baseline(family, _family_params(segments), precision, platform, cache=cache, tile=segments[0].tile)  # type: ignore[arg-type]
+    out = []
+    for i, segment in enumerate(segments):
+        terms, details = _pick(base, i)
+        scaled = {name: value * segment.m_case for name, value in terms.items()}
+        notes = () if segment.precision else (f"precision not given: {precision} assumed",)
+        out.append(
+            Evaluated(
+                time_s=sum(scaled.values()), terms=scaled, bound_s=float(base.bound.seconds[i]),
+                naive_s=float(base.naive_s[i]), limit=_longest(scaled, str(base.bound.limit[i]), base.work.unit),
+                route=f"{base.route} ({family})", guard=bool(base.guard[i]), flop=float(base.work.flop[i]),
+                byte=float(base.work.compulsory_byte[i]), precision=precision, notes=notes, details=details,
+            )
+        )  # fmt: skip
+    return out
+
+
+def _longest(terms: dict[str, float], bound: str, unit: str) -> str:
+    """The limit in words: what the longest term waits for."""
+    longest = bound if "bytes" in bound else "HBM bytes"
+    words = {"compute": f"{unit} FLOP", "tail": "last wave", "memory": longest, "memory_exposed": longest,
+             "latency": "latency", "guard": bound, "bound": bound}  # fmt: skip
+    name = max(terms, key=lambda key: terms[key])
+    return words.get(name, name)
+
+
+def hit_rate_of(platform: Platform, memory: Memory, working_set_byte: FloatArray) -> FloatArray:
+    """h(W) of the last-level cache: the fitted knees, or Table III as printed where the platform says so."""
+    if "llc_hit_form" in platform.parameters and platform.text("llc_hit_form") == "table3":
+        alpha, beta = platform.get("llc_transition_alpha") or 1.0, platform.get("llc_streaming_beta") or 1.0
+        return hit_rate_table_iii_printed(working_set_byte, alpha, beta, memory.knee_start_byte, memory.knee_end_byte)
+    return knee_hit_rate(working_set_byte, memory.knee_start_byte, memory.knee_end_byte)
+
+
+def _column(segments: list[Segment], name: str, default: float = np.nan) -> FloatArray:
+    raw = [getattr(segment, name) for segment in segments]
+    return np.array([default if value is None else value for value in raw], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Counted work of n segments and what follows from it; arrays of shape (n,)."""
+
+    flop: FloatArray
+    byte: FloatArray
+    working_set: FloatArray
+    hit: FloatArray
+    scale: FloatArray
+    memory_s: FloatArray
+    compute_s: FloatArray
+    bound_s: FloatArray
+    naive_s: FloatArray
+    unit: str
+
+
+def _counted(segments: list[Segment], platform: Platform, precision: str, cache: str, unit: str) -> _Counted:
+    memory = memory_of(platform)
+    flop, byte = _column(segments, "flop", 0.0), _column(segments, "bytes", 0.0)
+    working_set = _column(segments, "working_set")
+    working_set = np.where(np.isnan(working_set), byte, working_set)
+    found = np.zeros_like(byte) if cache == "cold" else hit_rate_of(platform, memory, working_set)
+    given = _column(segments, "hit_rate")
+    hit = np.where(np.isnan(given), found, given)
+    hbm = effective_bandwidth(
+        working_set, memory.hbm_byte_per_s, max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s),
+        platform.get("working_set_scale") or 0.0,
+    )  # fmt: skip
+    cache_rate = np.maximum(memory.cache_byte_per_s, hbm)
+    printed = "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic"
+    mix = bandwidth_arithmetic if printed else bandwidth_harmonic
+    memory_s = byte / mix(hit, cache_rate, hbm)
+    in_flight = _column(segments, "bytes_in_flight")
+    small = ~np.isnan(in_flight)
+    if small.any():
+        latency = latency_bound_time(byte, platform.latency_s("latency_hbm"), np.where(small, in_flight, 1.0))
+        memory_s = np.where(small, np.maximum(memory_s, latency), memory_s)
+    arithmetic = arithmetic_precision(precision)
+    if flop.any():
+        peak = platform.peak_flop_per_s(arithmetic, unit)
+        rate = platform.sustained_flop_per_s(arithmetic, unit)
+        rate *= platform.get(f"precision_efficiency_{arithmetic}") or 1.0
+        compute_s, flop_s = flop / rate, flop / peak
+    else:
+        compute_s, flop_s = np.zeros_like(flop), np.zeros_like(flop)
+    scales: dict[str, float] = {name: platform.get(f"class_scale_{name}") or 1.0 for name in CLASSES}
+    scale = np.array([class_scale(s.work_class, scales) * s.m_case for s in segments])
+    bounds = np.stack(
+        [flop_s, byte * (1.0 - hit) / max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s), byte * hit / cache_rate]
+    )
+    naive = np.maximum(flop_s, byte / platform.value("hbm_peak_bw"))
+    return _Counted(flop, byte, working_set, hit, scale, memory_s, compute_s, bounds.max(axis=0), naive,
+                    unit)  # fmt: skip
+
+
+def _generic(segments: list[Segment], platform: Platform, precision: str, cache: str) -> list[Evaluated]:
+    """Launches + class scale · max(arithmetic, traffic), overlapped by alpha. arXiv 2605.04178 Eq. (1), sec. IV.F."""
+    work = _counted(segments, platform, precision, cache, segments[0].unit)
+    alpha = _column(segments, "alpha", 1.0)
+    compute_first = work.compute_s > work.memory_s
+    body = combine_overlap(work.compute_s, work.memory_s, alpha)
+    hidden = (1.0 - alpha) * np.minimum(work.compute_s, work.memory_s)
+    columns = {
+        "compute": np.where(compute_first, work.compute_s, hidden) * work.scale,
+        "memory": (body - np.where(compute_first, work.compute_s, hidden)) * work.scale,
+    }
+    routes = [f"generic ({segment.work_class})" for segment in segments]
+    return _finish(segments, platform, precision, work, columns, routes)
+
+
+def _proxy_params(kind: str, work: _Counted, element: float) -> dict[str, FloatArray]:
+    """Parameters of the family that stands for a segment: the same bytes (a copy, a square transpose), or the same FLOP
+    (a cube)."""
+    elements = np.maximum(work.byte / (2.0 * element), 1.0)
+    side, edge = np.sqrt(elements), np.maximum(np.cbrt(work.flop / 2.0), 1.0)
+    return {
+        "vector_copy": {"n": elements},
+        "transpose": {"m": side, "n": side},
+        "gemm": {"m": edge, "n": edge, "k": edge},
+    }[kind]
+
+
+def _published(segments: list[Segment], platform: Platform, precision: str, cache: str) -> list[Evaluated]:
+    """The segment's class decides a family that stands for it. arXiv 2605.04178 section V.B.
+
+    The proxy moves the segment's bytes (or does its FLOP); the other side of the roofline still counts where it is
+    longer. The proxy's launch is left to the segment's own.
+    """
+    kind = PUBLISHED_ROUTE[segments[0].work_class]
+    family = FAMILIES[kind]
+    work = _counted(segments, platform, precision, cache, "matrix" if family.route == "matrix" else segments[0].unit)
+    proxy = family.work(arguments(family, _proxy_params(kind, work, element_byte(precision))), element_byte(precision))
+    base = baseline_of_work(family, replace(proxy, working_set_byte=work.working_set), precision, platform, cache=cache)
+    body = base.time_s - base.terms["launch"]
+    other = work.memory_s if family.route == "matrix" else work.compute_s
+    columns = {kind: np.maximum(body, other) * work.scale}
+    routes = [f"{segment.work_class} → {kind} ({base.route}), as published" for segment in segments]
+    return _finish(segments, platform, precision, work, columns, routes)
+
+
+def _finish(
+    segments: list[Segment],
+    platform: Platform,
+    precision: str,
+    work: _Counted,
+    columns: dict[str, FloatArray],
+    routes: list[str],
+) -> list[Evaluated]:
+    """Add launches and the guard of the physical bound; one record a segment.
+
+    As-published sets pay the printed launch latency for every kernel, ours the duration of an empty kernel: measured
+    kernel times do not hold the gaps between kernels.
+    """
+    launch = platform.value("kernel_launch_latency") if platform.as_published else launch_floor_s(platform)
+    any_work = (work.flop > 0.0) | (work.byte > 0.0)
+    launch_s = np.where(any_work, launch + extra_launch_time(_column(segments, "kernels", 1.0), launch), 0.0)
+    total = sum(columns.values(), start=launch_s)
+    lifted, guard = guard_bound(total, work.bound_s)
+    everything = {"launch": launch_s, **columns, "guard": lifted - total}
+    out = []
+    for i in range(len(segments)):
+        terms = {name: float(values[i]) for name, values in everything.items()}
+        out.append(
+            Evaluated(
+                time_s=sum(terms.values()), terms=terms, bound_s=float(work.bound_s[i]), naive_s=float(work.naive_s[i]),
+                limit=_limit(work, i, terms), route=routes[i], guard=bool(guard[i]), flop=float(work.flop[i]),
+                byte=float(work.byte[i]), precision=precision,
+                notes=("guard: lifted to the physical bound",) if guard[i] else (),
+                details={"hit_rate": float(work.hit[i]), "working_set_byte": float(work.working_set[i]),
+                         "compute_s": float(work.compute_s[i]), "memory_s": float(work.memory_s[i]),
+                         "scale": float(work.scale[i])},
+            )
+        )  # fmt: skip
+    return out
+
+
+def _limit(work: _Counted, i: int, terms: dict[str, float]) -> str:
+    """What decides the segment: launches, arithmetic, or the bytes of the slower boundary."""
+    if terms["launch"] > 0.5 * sum(terms.values()):
+        return "launch"
+    if work.compute_s[i] > work.memory_s[i]:
+        return f"{work.unit} FLOP"
+    return "cache bytes" if work.hit[i] > 0.5 else "HBM bytes"
+
+
+_EVALUATORS: dict[str, Evaluator] = {"family": _of_family, "generic": _generic, "published": _published}
