@@ -159,7 +159,7 @@ def _check(unit: str, cache: str) -> None:
         raise InputError(f"cache {cache!r}: {', '.join(CACHE_STATES)}")
 
 
-def _resolve_unit(platform: Platform, precision: str, unit: str) -> str:
+def resolve_unit(platform: Platform, precision: str, unit: str) -> str:
     """The unit that does the arithmetic: a precision without a matrix mode (fp32, fp64, int32 on some parts) falls back
     to the vector units, as `Platform.peak_flop_per_s` does; it raises where there is neither."""
     platform.peak_flop_per_s(precision, unit)
@@ -223,7 +223,7 @@ def stage_gemm(
     Raises InputError for a tile that does not fit shared memory, tensor memory or registers.
     """
     _check(unit, cache)
-    unit = _resolve_unit(platform, precision, unit)
+    unit = resolve_unit(platform, precision, unit)
     shape = _rows(m, n, k, batch)
     as_published = platform.as_published if as_published is None else as_published
     mach = machine(platform, precision, unit, as_published)
@@ -270,7 +270,7 @@ def wavefront_gemm(
     workgroups per CU, and HBM, LLC, L2 limits on the whole kernel with h(W) of the last cache.
     """
     _check(unit, cache)
-    unit = _resolve_unit(platform, precision, unit)
+    unit = resolve_unit(platform, precision, unit)
     shape = _rows(m, n, k, batch)
     as_published = platform.as_published if as_published is None else as_published
     mach = machine(platform, precision, unit, as_published)

@@ -16,6 +16,7 @@ from .errors import InputError, KernelcastError, RefusedError, nearest_names
 from .generic import concurrency_time, fused_time, fused_work, transfer_time
 from .platform import Platform
 from .segments import Evaluated, evaluate
+from .units import parse_quantity
 from .workload_file import (
     Published,
     Segment,
@@ -54,13 +55,31 @@ class Workload:
     def with_settings(self, settings: Mapping[str, str | float]) -> Workload:
         """A copy with `segment.field` values set. InputError naming the segment, the field and what would be right."""
         segments = {segment.name: segment for segment in self.segments}
+        whole: dict[str, float] = {}
         for key, value in settings.items():
             name, _, field_name = key.partition(".")
+            if name == WHOLE and name not in segments:
+                whole[field_name] = _whole_field(field_name, value, self.path)
+                continue
             if name not in segments:
                 raise InputError(f"{self.path}: cannot set {key}: no segment {name!r}{nearest_names(name, segments)}")
             segments[name] = changed_segment(segments[name], field_name, value, self.path)
         made = tuple(f"{key}={value}" for key, value in settings.items())
-        return replace(self, segments=tuple(segments.values()), changed=self.changed + made)
+        return replace(self, segments=tuple(segments.values()), changed=self.changed + made, **whole)  # type: ignore[arg-type]
+
+
+WHOLE = "workload"
+"""`workload.devices=2`: a field of the whole application rather than of a segment."""
+_WHOLE_FIELDS = ("concurrent_kernels", "devices")
+
+
+def _whole_field(name: str, value: str | float, where: str) -> float:
+    if name not in _WHOLE_FIELDS:
+        raise InputError(f"{where}: cannot set {WHOLE}.{name}: no such field{nearest_names(name, _WHOLE_FIELDS)}")
+    count = parse_quantity(value, "count")
+    if count < 1.0:
+        raise InputError(f"{where}: {WHOLE}.{name} is {count:g}; a count of 1 or more is needed")
+    return count
 
 
 def load_workload(name: str | Path) -> Workload:
@@ -94,7 +113,7 @@ def _collect(data: WorkloadFile, path: Path, stack: tuple[Path, ...]) -> tuple[S
             raise InputError(f"{shown_path(path)}: include[{i}].file: {error}") from None
         if target.resolve() in stack:
             chain = " → ".join(p.name for p in (*stack, target.resolve()))
-            raise InputError(f"{shown_path(path)}: include[{i}].file: the files include each other in a circle: {chain}")
+            raise InputError(f"{shown_path(path)}: include[{i}].file: files include each other in a circle: {chain}")
         inner = read_workload_file(target)
         for segment in _collect(inner, target, (*stack, target.resolve())):
             times = None if segment.n_exec is None else segment.n_exec * entry.n_exec

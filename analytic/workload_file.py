@@ -209,7 +209,7 @@ def find_workload(name: str) -> Path:
         return shipped[stem]
     hint = nearest_names(stem, shipped)
     hint = hint if "did you mean" in hint else ""
-    raise InputError(f"{name}: no such workload file{hint}; `kernelcast workloads` lists those that come with the package")
+    raise InputError(f"{name}: no such workload file{hint}; `kernelcast workloads` lists those of the package")
 
 
 def shown_path(path: Path) -> str:
