@@ -24,7 +24,9 @@ def parse_budget(text: str | None) -> float | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m kernelcast.measure", description="Measure a suite of kernels on this GPU.")
+    parser = argparse.ArgumentParser(
+        prog="python -m kernelcast.measure", description="Measure a suite of kernels on this GPU."
+    )
     parser.add_argument("--suite", required=True, help="name of a file in configs/suites, or a path")
     parser.add_argument("--platform", required=True, help="id of the platform this GPU is")
     parser.add_argument("--out", required=True, type=Path, help="Parquet table to write")
@@ -43,7 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     for reason, count in summary.skipped.most_common(60):
         print(f"skipped {count}: {reason}")
     state = "complete" if summary.complete else "partial"
-    print(f"{summary.rows} rows of {summary.measured} configurations in {summary.seconds:.0f} s ({state}): {summary.out}")
+    print(
+        f"{summary.rows} rows of {summary.measured} configurations in {summary.seconds:.0f} s ({state}): {summary.out}"
+    )
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,10 +24,28 @@ class Case:
 
 
 Builder = Callable[[Gpu, Params, str], Case]
-TOLERANCE = {"fp64": 1e-12, "fp32": 2e-5, "tf32": 3e-3, "fp16": 4e-3, "bf16": 2e-2, "fp8": 2e-2, "int8": 0.0, "int32": 0.0,
-             "mixed": 2e-5}  # fmt: skip
+TOLERANCE = {
+    "fp64": 1e-12,
+    "fp32": 2e-5,
+    "tf32": 3e-3,
+    "fp16": 4e-3,
+    "bf16": 2e-2,
+    "fp8": 2e-2,
+    "int8": 0.0,
+    "int32": 0.0,
+}
 
 
 def blocks(n: int, size: int = 256) -> int:
     """Blocks of `size` threads that cover n."""
     return max(1, -(-int(n) // size))
+
+
+def in_turn(steps: Sequence[Callable[[], Any]]) -> Callable[[], None]:
+    """One call that runs several."""
+
+    def call() -> None:
+        for step in steps:
+            step()
+
+    return call

@@ -16,7 +16,7 @@ def _tf32(g: Gpu, precision: str) -> None:
 
 
 def gemm_cublas(g: Gpu, p: Params, precision: str) -> Case:
-    """C = A Wᵀ with row-major A (m, k) and W (n, k) for the 16- and 8-bit types, C = A B with B (k, n) for the others."""
+    """C = A Wᵀ, row-major A (m, k) and W (n, k), for 16- and 8-bit types; C = A B with B (k, n) for the others."""
     torch, m, n, k = g.torch, p["m"], p["n"], p["k"]
     a = g.randn(m, k, precision=precision)
     transposed = precision in ("fp16", "bf16", "fp8", "int8")
@@ -173,7 +173,11 @@ def softmax_torch(g: Gpu, p: Params, precision: str) -> Case:
 
 def layernorm_torch(g: Gpu, p: Params, precision: str) -> Case:
     torch, cols = g.torch, p["cols"]
-    x, w, b = g.randn(p["rows"], cols, precision=precision), g.randn(cols, precision=precision), g.randn(cols, precision=precision)
+    x, w, b = (
+        g.randn(p["rows"], cols, precision=precision),
+        g.randn(cols, precision=precision),
+        g.randn(cols, precision=precision),
+    )
     norm = torch.nn.functional.layer_norm
 
     def check() -> float:
@@ -199,7 +203,9 @@ def fft_stockham(g: Gpu, p: Params, precision: str) -> Case:
     if n & (n - 1) or shared > 48 * 1024:
         raise Skip("the shared-memory FFT takes powers of two that fit in 48 KiB")
     x, y = g.randn(p["batch"], n, 2, precision=precision), g.empty(p["batch"], n, 2, precision=precision)
-    call = g.kernel("dense", "fft_stockham", precision, shared)(p["batch"], min(256, max(32, n // 2)), np.int32(n), x, y)
+    call = g.kernel("dense", "fft_stockham", precision, shared)(
+        p["batch"], min(256, max(32, n // 2)), np.int32(n), x, y
+    )
 
     def check() -> float:
         call()

@@ -1,4 +1,4 @@
-"""Sparse matrices and graphs: products in five layouts, triangular solves, breadth-first search, PageRank."""
+"""Sparse matrices: products in five layouts, with many vectors, and triangular solves."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import numpy as np
 
 from .case import TOLERANCE, Builder, Case, Params, blocks
 from .gpu import Gpu, Skip
-from .sparse_inputs import Pattern, cached, graph, identity, matrix
-
-MAX_LEVELS = 3000
+from .sparse_inputs import Pattern, cached, from_pairs, identity, matrix
 
 
 class _Operands:
@@ -73,7 +71,9 @@ def coo_cusparse(g: Gpu, p: Params, precision: str) -> Case:
 def csr_scalar(g: Gpu, p: Params, precision: str) -> Case:
     o = _Operands(g, p, precision)
     m = o.pattern
-    call = g.kernel("sparse", "csr_scalar", precision)(blocks(m.rows), 256, np.int32(m.rows), m.start, m.col, o.val, o.x, o.y)
+    call = g.kernel("sparse", "csr_scalar", precision)(
+        blocks(m.rows), 256, np.int32(m.rows), m.start, m.col, o.val, o.x, o.y
+    )
     return o.case(call, precision)
 
 
@@ -101,7 +101,16 @@ def csr_merge(g: Gpu, p: Params, precision: str) -> Case:
     o = _Operands(g, p, precision)
     m, span = o.pattern, 8
     body = g.kernel("sparse", "csr_merge", precision)(
-        blocks(-(-(m.rows + m.nnz) // span)), 256, np.int32(m.rows), np.int32(m.nnz), np.int32(span), m.start, m.col, o.val, o.x, o.y
+        blocks(-(-(m.rows + m.nnz) // span)),
+        256,
+        np.int32(m.rows),
+        np.int32(m.nnz),
+        np.int32(span),
+        m.start,
+        m.col,
+        o.val,
+        o.x,
+        o.y,
     )
     return o.case(_zeroed(g, o, precision, body), precision)
 
@@ -109,7 +118,9 @@ def csr_merge(g: Gpu, p: Params, precision: str) -> Case:
 def coo_atomic(g: Gpu, p: Params, precision: str) -> Case:
     o = _Operands(g, p, precision)
     m = o.pattern
-    body = g.kernel("sparse", "coo_atomic", precision)(blocks(m.nnz), 256, np.int32(m.nnz), m.row, m.col, o.val, o.x, o.y)
+    body = g.kernel("sparse", "coo_atomic", precision)(
+        blocks(m.nnz), 256, np.int32(m.nnz), m.row, m.col, o.val, o.x, o.y
+    )
     return o.case(_zeroed(g, o, precision, body), precision)
 
 
@@ -128,7 +139,9 @@ def ell_row(g: Gpu, p: Params, precision: str) -> Case:
     col = torch.full((width * m.rows,), -1, dtype=torch.int32, device="cuda")
     val = torch.zeros(width * m.rows, dtype=o.val.dtype, device="cuda")
     col[at], val[at] = m.col, o.val
-    call = g.kernel("sparse", "ell_row", precision)(blocks(m.rows), 256, np.int32(m.rows), np.int32(width), col, val, o.x, o.y)
+    call = g.kernel("sparse", "ell_row", precision)(
+        blocks(m.rows), 256, np.int32(m.rows), np.int32(width), col, val, o.x, o.y
+    )
     return o.case(call, precision)
 
 
@@ -202,15 +215,9 @@ def _triangle(g: Gpu, p: Params) -> tuple[Pattern, list[int]]:
         for _ in range(max(0, p["row_mean"] - 1)):
             rr.append(row)
             cc.append((torch.rand(row.shape, device="cuda", dtype=torch.float64) * high).long())
-        return from_levels(g, rows, torch.cat(rr), torch.cat(cc)), bounds
+        return from_pairs(g, rows, rows, torch.cat(rr), torch.cat(cc), "levels"), bounds
 
     return cached(g, "triangle" + identity({k: p[k] for k in ("rows", "row_mean", "levels")}, p["seed"]), make)
-
-
-def from_levels(g: Gpu, rows: int, row: Any, col: Any) -> Pattern:
-    from .sparse_inputs import from_pairs
-
-    return from_pairs(g, rows, rows, row, col, "levels")
 
 
 def _sptrsv(syncfree: bool) -> Builder:
@@ -225,7 +232,9 @@ def _sptrsv(syncfree: bool) -> Builder:
 
             def call() -> None:
                 epoch[0] += 1
-                bind(blocks(m.rows * g.warp), 256, np.int32(m.rows), np.int32(epoch[0]), m.start, m.col, val, b, x, done)()
+                bind(
+                    blocks(m.rows * g.warp), 256, np.int32(m.rows), np.int32(epoch[0]), m.start, m.col, val, b, x, done
+                )()
         else:
             kernel = g.kernel("sparse", "sptrsv_level", precision)
             steps = [
@@ -249,130 +258,6 @@ def _sptrsv(syncfree: bool) -> Builder:
     return build
 
 
-def _degrees(m: Pattern) -> dict[str, Any]:
-    d = m.describe
-    return {
-        "nodes": m.rows, "edges": m.nnz, "avg_degree": d["row_mean"], "max_degree": d["row_max"],
-        "std_degree": d["row_std"], "structure": d["structure"],
-    }  # fmt: skip
-
-
-def _levels(g: Gpu, m: Pattern) -> tuple[int, Any, list[int], list[int]]:
-    """Root (a vertex of highest degree), level of every vertex, frontier sizes and frontier edges, by plain sweeps."""
-    torch = g.torch
-    if "bfs" not in m.extra:
-        degree = (m.start[1:] - m.start[:-1]).long()
-        root = int(degree.argmax())
-        level = torch.full((m.rows,), -1, dtype=torch.int32, device="cuda")
-        level[root] = 0
-        scan = g.kernel("graph", "bfs_scan")
-        for depth in range(MAX_LEVELS + 1):
-            scan(blocks(m.rows), 256, np.int32(m.rows), np.int32(depth), m.start, m.col, level)()
-            if depth % 16 == 15 and int(level.max()) < depth + 1:
-                break
-        else:
-            raise Skip(f"the search has more than {MAX_LEVELS} levels")
-        seen = level >= 0
-        sizes = torch.bincount(level[seen]).tolist()
-        edges = torch.bincount(level[seen], weights=degree[seen].double()).tolist()
-        m.extra["bfs"] = (root, level, sizes, [int(e) for e in edges])
-    return m.extra["bfs"]  # type: ignore[no-any-return]
-
-
-def _valid_levels(g: Gpu, m: Pattern, level: Any, root: int) -> float:
-    """0 when levels are a breadth-first search's: the root alone is 0, edges span at most one level, every other
-    vertex reached has a neighbour one level up, and nothing reached touches something unreached."""
-    torch = g.torch
-    a, b = level[m.row.long()], level[m.col.long()]
-    spans = bool(((a - b).abs() <= 1).all()) and not bool(((a < 0) != (b < 0)).any())
-    parent = torch.zeros(m.rows, dtype=torch.bool, device="cuda")
-    parent[m.row[(b == a - 1) & (a > 0)].long()] = True
-    parents = bool((parent | (level <= 0)).all())
-    single = int((level == 0).sum()) == 1 and int(level[root]) == 0
-    return 0.0 if spans and parents and single else 1.0
-
-
-def _bottom_up(sizes: list[int], edges: list[int], nodes: int, total: int) -> list[bool]:
-    """Which levels go bottom-up: in when the frontier's edges pass 1/14 of those unexplored, out when the frontier
-    falls under 1/24 of the vertices (Beamer, Asanović and Patterson 2012)."""
-    ways, up, unexplored = [], False, total
-    for size, edge in zip(sizes, edges, strict=True):
-        unexplored -= edge
-        up = size > nodes / 24 if up else edge > max(unexplored, 0) / 14
-        ways.append(up)
-    return ways
-
-
-def _bfs(way: str) -> Builder:
-    def build(g: Gpu, p: Params, precision: str) -> Case:
-        torch = g.torch
-        m = graph(g, p, p["seed"])
-        root, _, sizes, edges = _levels(g, m)
-        depth_count = len(sizes)
-        level = torch.empty(m.rows, dtype=torch.int32, device="cuda")
-        queues = [torch.empty(m.rows, dtype=torch.int32, device="cuda") for _ in range(2)]
-        slots = depth_count + 2
-        size = torch.zeros(slots, dtype=torch.int32, device="cuda")
-        nodes = np.int32(m.rows)
-        steps = [
-            g.kernel("graph", "bfs_reset")(blocks(max(m.rows, slots)), 256, nodes, np.int32(root), np.int32(slots), level, queues[0], size)
-        ]
-        ups = _bottom_up(sizes, edges, m.rows, m.nnz) if way == "direction_optimising" else [False] * depth_count
-        for depth in range(depth_count):
-            now, following, d = queues[depth % 2], queues[(depth + 1) % 2], np.int32(depth)
-            if way == "level_scan":
-                step = g.kernel("graph", "bfs_scan")(blocks(m.rows), 256, nodes, d, m.start, m.col, level)
-            elif ups[depth]:
-                step = g.kernel("graph", "bfs_bottom_up")(blocks(m.rows), 256, nodes, d, m.start, m.col, level, following, size)
-            else:
-                step = g.kernel("graph", "bfs_top_down")(
-                    blocks(sizes[depth] * g.warp), 256, d, m.start, m.col, level, now, following, size
-                )
-            steps.append(step)
-
-        def call() -> None:
-            for step in steps:
-                step()
-
-        def check() -> float:
-            call()
-            return _valid_levels(g, m, level, root)
-
-        described = {**_degrees(m), "levels": depth_count}
-        if depth_count <= 128:
-            described["frontier"] = sizes
-        return Case(call, check, 0.0, params=described, keep=[m])
-
-    return build
-
-
-def pagerank_pull(g: Gpu, p: Params, precision: str) -> Case:
-    torch, m, damping = g.torch, graph(g, p, p["seed"]), 0.85
-    real = np.float64 if precision == "fp64" else np.float32
-    rank, share = g.rand(m.rows, precision=precision), g.empty(m.rows, precision=precision)
-    first = g.kernel("graph", "pagerank_share", precision)(blocks(m.rows), 256, np.int32(m.rows), m.start, rank, share)
-    second = g.kernel("graph", "pagerank_pull", precision)(
-        blocks(m.rows * g.warp), 256, np.int32(m.rows), real(damping), m.start, m.col, share, rank
-    )
-
-    def call() -> None:
-        for _ in range(p["iterations"]):
-            first()
-            second()
-
-    def check() -> float:
-        rank.copy_(g.rand(m.rows, precision=precision))
-        want, degree = rank.double().clone(), (m.start[1:] - m.start[:-1]).double()
-        call()
-        for _ in range(p["iterations"]):
-            part = torch.where(degree > 0, want / degree.clamp_min(1), 0.0)
-            sums = torch.zeros(m.rows, dtype=torch.float64, device="cuda").index_add_(0, m.row.long(), part[m.col.long()])
-            want = (1 - damping) / m.rows + damping * sums
-        return g.error(rank, want)
-
-    return Case(call, check, TOLERANCE[precision] * 5, params={**_degrees(m), "iterations": p["iterations"]}, keep=[m])
-
-
 BUILDERS: dict[tuple[str, str], Builder] = {
     ("spmv_csr", "cusparse"): csr_cusparse,
     ("spmv_csr", "csr_scalar"): csr_scalar,
@@ -386,8 +271,4 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("spmm_csr", "row_warp"): _spmm(False),
     ("sptrsv", "level"): _sptrsv(False),
     ("sptrsv", "syncfree"): _sptrsv(True),
-    ("bfs", "level_scan"): _bfs("level_scan"),
-    ("bfs", "top_down"): _bfs("top_down"),
-    ("bfs", "direction_optimising"): _bfs("direction_optimising"),
-    ("pagerank", "pull_warp"): pagerank_pull,
 }

@@ -132,10 +132,12 @@ def radix_sort_4bit(g: Gpu, p: Params, precision: str) -> Case:
     for step in range(8):
         a, b = (src, dst) if step % 2 == 0 else (dst, src)
         shift = np.int32(4 * step)
-        passes.append((
-            counting(tiles, 256, np.int32(n), shift, a, count),
-            scattering(tiles, 256, np.int32(n), shift, a, offset, b),
-        ))
+        passes.append(
+            (
+                counting(tiles, 256, np.int32(n), shift, a, count),
+                scattering(tiles, 256, np.int32(n), shift, a, offset, b),
+            )
+        )
 
     def call() -> None:
         for counts, scatter in passes:
@@ -158,7 +160,11 @@ def _index(g: Gpu, p: Params, wide: bool) -> Any:
 
 def gather_torch(g: Gpu, p: Params, precision: str) -> Case:
     torch = g.torch
-    table, index, out = g.randn(p["table"], precision=precision), _index(g, p, True), g.empty(p["n"], precision=precision)
+    table, index, out = (
+        g.randn(p["table"], precision=precision),
+        _index(g, p, True),
+        g.empty(p["n"], precision=precision),
+    )
 
     def call() -> Any:
         return torch.index_select(table, 0, index, out=out)
@@ -184,7 +190,11 @@ def _added(g: Gpu, p: Params, index: Any, value: Any) -> Any:
 
 
 def scatter_torch(g: Gpu, p: Params, precision: str) -> Case:
-    table, index, value = g.randn(p["table"], precision=precision), _index(g, p, True), g.rand(p["n"], precision=precision)
+    table, index, value = (
+        g.randn(p["table"], precision=precision),
+        _index(g, p, True),
+        g.rand(p["n"], precision=precision),
+    )
 
     def check() -> float:
         table.zero_()
@@ -328,7 +338,13 @@ def mesh_gather_scatter(g: Gpu, p: Params, precision: str) -> Case:
     return Case(call, check, TOLERANCE[precision] * 10)
 
 
-_STREAMS = {"vector_copy": "vec_copy", "vector_scale": "vec_scale", "vector_add": "vec_add", "triad": "vec_triad", "relu": "vec_relu"}
+_STREAMS = {
+    "vector_copy": "vec_copy",
+    "vector_scale": "vec_scale",
+    "vector_add": "vec_add",
+    "triad": "vec_triad",
+    "relu": "vec_relu",
+}
 
 BUILDERS: dict[tuple[str, str], Builder] = {
     **{(family, "thread_element"): _stream_kernel(family, name) for family, name in _STREAMS.items()},

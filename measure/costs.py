@@ -1,4 +1,4 @@
-"""Rough operations and bytes of every family, at 4 bytes a value: used only to spread and order sizes, never reported."""
+"""Rough operations and bytes of every family, at 4 bytes a value: to spread and order sizes, never reported."""
 
 from __future__ import annotations
 

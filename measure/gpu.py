@@ -14,7 +14,14 @@ from ..analytic.errors import KernelcastError
 
 FLUSH_BYTE = 512 * 2**20  # several times any last-level cache here
 KERNELS = Path(__file__).parent / "kernels"
-REAL = {"fp64": "double", "fp32": "float", "tf32": "float", "int32": "float", "mixed": "float", "fp16": "unsigned short"}
+REAL = {
+    "fp64": "double",
+    "fp32": "float",
+    "tf32": "float",
+    "int32": "float",
+    "mixed": "float",
+    "fp16": "unsigned short",
+}
 
 
 class Skip(Exception):  # noqa: N818
@@ -74,8 +81,10 @@ class Gpu:
     def warp(self) -> int:
         return self._warp
 
-    def kernel(self, module: str, name: str, precision: str = "fp32", shared: int = 0) -> Callable[..., Callable[[], None]]:
-        """`kernel(...)(grid, block, *args)` is a call without arguments; tensors are passed by address and kept alive."""
+    def kernel(
+        self, module: str, name: str, precision: str = "fp32", shared: int = 0
+    ) -> Callable[..., Callable[[], None]]:
+        """`kernel(...)(grid, block, *args)` is a call without arguments; tensors go by address and are kept alive."""
         function = self._function(module, name, REAL[precision])
 
         def bind(grid: int | tuple[int, ...], block: int | tuple[int, ...], *args: Any) -> Callable[[], None]:
@@ -143,7 +152,9 @@ class Gpu:
 
 def card_state() -> dict[str, str]:
     """Clocks, temperature, power and driver as nvidia-smi gives them; empty where it is not there."""
-    fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,temperature.gpu,power.draw,memory.total"
+    fields = (
+        "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,temperature.gpu,power.draw,memory.total"
+    )
     try:
         command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]
         line = subprocess.run(command, check=True, capture_output=True, text=True, timeout=20).stdout

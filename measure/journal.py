@@ -1,4 +1,4 @@
-"""The journal beside a table: one JSON line a configuration, appended as it is measured, folded into Parquet at the end."""
+"""The journal beside a table: one JSON line a configuration, appended when measured, folded into Parquet at the end."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Journal:
 
 
 def fold(journal: Journal, out: Path, constants: Mapping[str, Any]) -> int:
-    """Write the table (measured-runs format) atomically; returns its rows. `constants` are columns equal in all rows."""
+    """Write the table (measured-runs format) atomically; returns its rows. `constants` are columns equal throughout."""
     import pandas as pd
 
     rows = journal.rows()
@@ -98,5 +98,7 @@ def fold(journal: Journal, out: Path, constants: Mapping[str, Any]) -> int:
         os.replace(part, out)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise KernelcastError(f"{out}: cannot write the table: {error.strerror}; the journal {journal.path} is whole") from error
+        raise KernelcastError(
+            f"{out}: cannot write the table: {error.strerror}; the journal {journal.path} is whole"
+        ) from error
     return len(frame)

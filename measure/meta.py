@@ -54,19 +54,35 @@ def commit() -> str:
 
 def versions(gpu: Gpu) -> dict[str, str]:
     torch, cp = gpu.torch, gpu.cp
-    found = {"torch": torch.__version__, "cupy": cp.__version__, "cuda": str(torch.version.cuda), "python": sys.version.split()[0]}
+    found = {
+        "torch": torch.__version__,
+        "cupy": cp.__version__,
+        "cuda": str(torch.version.cuda),
+        "python": sys.version.split()[0],
+    }
     found["cudnn"] = str(torch.backends.cudnn.version())
     found["cuda_driver_api"] = str(cp.cuda.runtime.driverGetVersion())
     return found
 
 
 def write_meta(
-    out: Path, gpu: Gpu, tracer: Tracer, journal: Journal, runner: Runner, states: list[dict[str, str]], summary: Summary, suite: str
+    out: Path,
+    gpu: Gpu,
+    tracer: Tracer,
+    journal: Journal,
+    runner: Runner,
+    states: list[dict[str, str]],
+    summary: Summary,
+    suite: str,
 ) -> None:
     """Write `<table>.meta.json`; environment, method, counts, noise, what was skipped and why."""
     rows = journal.rows()
     skipped = Counter(f"{e['kind']}: {e['skip']}" for e in journal.skipped())
-    sm = [int(s["clocks.sm"].split()[0]) for s in states if s.get("clocks.sm", "").split()[:1] and s["clocks.sm"].split()[0].isdigit()]
+    sm = [
+        int(s["clocks.sm"].split()[0])
+        for s in states
+        if s.get("clocks.sm", "").split()[:1] and s["clocks.sm"].split()[0].isdigit()
+    ]
     meta = {
         "table": out.name,
         "gpu": gpu.name,
@@ -80,8 +96,8 @@ def write_meta(
         "commit": commit(),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),  # noqa: UP017
         "method": (
-            f"time_s is the median over repeats of the summed durations of all kernels of one call, from {tracer.name}; "
-            "spread_s their inter-quartile range. Configurations are timed in interleaved rounds of up to 32; each round "
+            f"time_s is the median over repeats of the summed durations of all kernels of a call, from {tracer.name}; "
+            "spread_s their inter-quartile range. Configurations are timed in interleaved rounds of up to 32: a round "
             "fills a 512 MiB buffer, times a call (cold), then times the next call on the same buffers (warm). "
             "Inputs are random. Every implementation and precision was checked against a double-precision reference "
             "before timing, and every small configuration itself. Copies and memsets are not counted."

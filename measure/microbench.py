@@ -57,19 +57,48 @@ def copy_sweep(g: Gpu, b: Bench) -> list[dict[str, float]]:
 
 def read_sweep(g: Gpu, b: Bench) -> list[dict[str, float]]:
     """Bandwidth of repeated reads by buffer size: the last-level cache's plateau and its knee."""
-    rows, out = [], g.empty(1)
-    for size_mb in (0.25, 0.5, 1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 56, 64, 80, 96, 128, 192, 256, 512, 1024, 4096):
+    rows, out = [], g.empty(4)
+    for size_mb in (
+        0.25,
+        0.5,
+        1,
+        2,
+        4,
+        8,
+        12,
+        16,
+        20,
+        24,
+        28,
+        32,
+        36,
+        40,
+        48,
+        56,
+        64,
+        80,
+        96,
+        128,
+        192,
+        256,
+        512,
+        1024,
+        4096,
+    ):
         n = int(size_mb * 2**20) // 16
-        a, rounds = g.randn(4 * n), max(2, min(64, int(2e9 / (16 * n))))
+        a, rounds = g.randn(4 * n), max(2, min(512, int(4e9 / (16 * n))))
         taken = [
-            b.time_s(g.kernel("micro", "micro_read")(132 * 8, 256, np.int64(n), np.int32(r), a, out), 5) for r in (rounds, 2 * rounds)
+            b.time_s(g.kernel("micro", "micro_read")(132 * 8, 256, np.int64(n), np.int32(r), a, out), 5)
+            for r in (rounds, 2 * rounds)
         ]
         rows.append({"byte": 16.0 * n, "byte_per_s": 16.0 * n * rounds / (taken[1] - taken[0])})
     return rows
 
 
 def chase_sweep(g: Gpu, b: Bench) -> list[dict[str, float]]:
-    """Latency of a dependent load by footprint: one link a 128-byte line, in random order."""
+    """Latency of a dependent load by footprint: one link a 128-byte line, in random order.
+
+    Warm: a footprint within reach of 131,072 links is walked whole. Cold: after a flush, so from device memory."""
     torch, rows = g.torch, []
     for power in range(13, 31):
         lines = 2**power // 128
@@ -77,9 +106,15 @@ def chase_sweep(g: Gpu, b: Bench) -> list[dict[str, float]]:
         chain = torch.zeros(lines * 32, dtype=torch.int32, device="cuda")
         chain[order.long() * 32] = order.roll(-1) * 32
         out = torch.empty(1, dtype=torch.int32, device="cuda")
-        kernel = g.kernel("micro", "micro_chase")
-        few, many = (b.time_s(kernel(1, 1, np.int32(s), chain, out), 5) for s in (4096, 12288))
-        rows.append({"byte": float(2**power), "latency_s": (many - few) / 8192})
+        kernel, row = g.kernel("micro", "micro_chase"), {"byte": float(2**power)}
+        if lines <= 2**19:
+            steps = max(4096, lines)
+            few, many = (b.time_s(kernel(1, 1, np.int32(s), chain, out), 3) for s in (steps, 2 * steps))
+            row["latency_warm_s"] = (many - few) / steps
+        if lines >= 12288:
+            few, many = (b.time_s(kernel(1, 1, np.int32(s), chain, out), 5, cold=True) for s in (4096, 12288))
+            row["latency_cold_s"] = (many - few) / 8192
+        rows.append(row)
     return rows
 
 

@@ -246,7 +246,10 @@ def _reason(error: Exception) -> str:
 
 def _fatal(error: Exception) -> bool:
     text = str(error)
-    return any(word in text for word in ("illegal memory access", "illegal instruction", "unspecified launch failure", "misaligned"))
+    return any(
+        word in text
+        for word in ("illegal memory access", "illegal instruction", "unspecified launch failure", "misaligned")
+    )
 
 
 def run_suite(
@@ -284,7 +287,7 @@ def run_suite(
     interrupted: BaseException | None = None
     try:
         runner.check_kinds(todo)
-        say(f"{len(todo)} configurations; {len(runner.broken)} kinds failed their check ({time.monotonic() - begun:.0f} s)")
+        say(f"{len(todo)} configurations, {len(runner.broken)} kinds failed a check, {time.monotonic() - begun:.0f} s")
         done = 0
         for chunk in chunks(todo):
             if budget_s is not None and time.monotonic() - begun > budget_s:

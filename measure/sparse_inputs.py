@@ -83,7 +83,11 @@ def _powerlaw(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
     weight = torch.rand(rows, device="cuda").clamp_min(1e-6) ** -0.6  # Pareto tail of index 5/3
     lengths = (weight * (mean / float(weight.mean()))).clamp(1, max(1, rows // 4)).long()
     row = _lengths(g, lengths)
-    return rows, row, (torch.rand(row.shape, device="cuda", dtype=torch.float64) ** 2.5 * rows).long().clamp_max(rows - 1)
+    return (
+        rows,
+        row,
+        (torch.rand(row.shape, device="cuda", dtype=torch.float64) ** 2.5 * rows).long().clamp_max(rows - 1),
+    )
 
 
 def _banded(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:

@@ -71,8 +71,8 @@ def find_suite(name: str | Path) -> Path:
     raise InputError(f"no suite {str(name)!r}{nearest_names(str(name), known)}")
 
 
-def load_suite(name: str | Path) -> list[Config]:
-    """All configurations of a suite, in the order in which they are measured."""
+def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
+    """All configurations of a suite, in the order in which they are measured; `draw_seed` replaces the file's seed."""
     path = find_suite(name)
     try:
         document = yaml.safe_load(path.read_text())
@@ -82,7 +82,7 @@ def load_suite(name: str | Path) -> list[Config]:
         return _subset(document)
     if not isinstance(document, dict) or not isinstance(document.get("draws"), list):
         raise InputError(f"{path}: a suite is a mapping with `seed` and a list `draws`")
-    seed = int(document.get("seed", 0))
+    seed = int(document.get("seed", 0) if draw_seed is None else draw_seed)
     units: list[list[Config]] = []
     for index, entry in enumerate(document["draws"]):
         try:
@@ -94,8 +94,10 @@ def load_suite(name: str | Path) -> list[Config]:
 
 
 def _subset(document: Mapping[str, Any]) -> list[Config]:
-    """`subset_of: <suite>`, `count`, `seed`: some configurations of another suite, to measure them once more."""
-    whole = load_suite(document["subset_of"])
+    """`subset_of: <suite>`, `count`, `seed`: some configurations of another suite, to measure them once more.
+
+    With `draw_seed` the other suite is drawn afresh first: configurations of the same kinds that it does not hold."""
+    whole = load_suite(document["subset_of"], document.get("draw_seed"))
     chosen = np.random.default_rng(int(document.get("seed", 0))).permutation(len(whole))[: int(document["count"])]
     return [whole[i] for i in sorted(chosen)]
 

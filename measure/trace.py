@@ -1,6 +1,6 @@
-"""Kernel durations of this process: from CUPTI activity records, or from torch's profiler where no library can be built.
+"""Kernel durations of this process: CUPTI activity records, or torch's profiler where no library can be built.
 
-A tiny marker kernel whose grid is its code precedes everything that is timed; a segment is what lies between two markers.
+A tiny marker kernel whose grid is its code precedes all that is timed; a segment is what lies between two markers.
 """
 
 from __future__ import annotations

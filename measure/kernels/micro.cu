@@ -22,13 +22,23 @@ extern "C" __global__ void micro_fma(int steps, real seed, real* out) {
     if (sum == (real)-1) out[global_id()] = sum;
 }
 
-// Reads the buffer `rounds` times with 16-byte loads; all blocks walk over all of it.
-extern "C" __global__ void micro_read(i64 n, int rounds, const float4* in, float* out) {
-    float sum = 0;
-    for (int r = 0; r < rounds; ++r)
+#if defined(__HIP__)
+#define LOAD_PAST_L1(p) __builtin_nontemporal_load(p)
+#else
+#define LOAD_PAST_L1(p) __ldcg(p)
+#endif
+
+// Reads the buffer `rounds` times past the first-level cache; each round starts elsewhere, so blocks change places.
+extern "C" __global__ void micro_read(i64 n, int rounds, const int4* in, int* out) {
+    int sum = 0;
+    for (int r = 0; r < rounds; ++r) {
+        i64 shift = ((i64)r * 7919 * 1024) % n;
+#pragma unroll 4
         for (i64 i = global_id(); i < n; i += (i64)gridDim.x * blockDim.x) {
-            float4 v = in[i];
-            sum += v.x + v.y + v.z + v.w;
+            i64 at = i + shift;
+            int4 v = LOAD_PAST_L1(&in[at < n ? at : at - n]);
+            sum ^= v.x ^ v.y ^ v.z ^ v.w;
         }
-    if (sum == -1.0f) out[0] = sum;
+    }
+    if (sum == 12345) out[global_id() % 4] = sum;
 }
