@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from .errors import InputError
 from .platform_file import Parameter, nearest_parameters, parameter_value
 from .platform_schema import BOOL, DRAM_BANDWIDTH, PARAMETERS, TEXT, canonical_name
+from .units import format_quantity
 
 OVERRIDE = "override"
 
@@ -53,8 +54,13 @@ def _given(overrides: Mapping[str, str | float], platform_id: str) -> dict[str, 
 
 def _override(name: str, value: float | str, before: Parameter | None, how: str) -> Parameter:
     unit = "" if PARAMETERS[name].unit in (TEXT, BOOL) else PARAMETERS[name].unit
-    was = "not given" if before is None or before.value is None else f"{before.value} {before.unit}".strip()
+    was = "not given" if before is None or before.value is None else _shown(before)
     return Parameter(name, value, unit, OVERRIDE, how, "", f"was {was}")
+
+
+def _shown(parameter: Parameter) -> str:
+    value = parameter.value
+    return format_quantity(value, parameter.unit) if isinstance(value, int | float) else f"{value}"
 
 
 def _partners(name: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from .baseline import Baseline, Memory, arithmetic_precision, baseline, baseline
 from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
 from .errors import KernelcastError
 from .families import FAMILIES
-from .generic import CLASSES, PUBLISHED_ROUTE, class_scale, effective_bandwidth, extra_launch_time
+from .generic import PUBLISHED_ROUTE, class_scale, effective_bandwidth, extra_launch_time
 from .platform import Platform
 from .roofline import combine_overlap, guard_bound
 from .wavefront import latency_bound_time
@@ -192,7 +192,8 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
         compute_s, flop_s = flop / rate, flop / peak
     else:
         compute_s, flop_s = np.zeros_like(flop), np.zeros_like(flop)
-    scales: dict[str, float] = {name: platform.get(f"class_scale_{name}") or 1.0 for name in CLASSES}
+    kinds: list[str] = sorted({segment.work_class for segment in segments})
+    scales = {name: platform.get(f"class_scale_{name}") or 1.0 for name in kinds}
     scale = np.array([class_scale(s.work_class, scales) * s.m_case for s in segments])
     bounds = np.stack(
         [flop_s, byte * (1.0 - hit) / max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s), byte * hit / cache_rate]

@@ -26,7 +26,7 @@ TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class TileTime:
-    """One candidate tile of a matrix product and its analytic time. `reason` says why it does not fit (no time then)."""
+    """One candidate tile of a matrix product and its analytic time; without one, `reason` says why it does not fit."""
 
     tile: tuple[int, int, int, int]
     time_s: float | None

@@ -49,8 +49,7 @@ def predictions(
     if "=" in family:
         raise InputError(f"the kernel family comes first: kernelcast predict FAMILY {family[:60]} … -p PLATFORM")
     if family.endswith((".yaml", ".yml")):
-        raise InputError(f"{family}: applications described by a file cannot be predicted by this version; "
-                         "predict their kernels one by one, or as a table with --runs")  # fmt: skip
+        raise InputError(f"{family}: only predict and explain take an application; name a kernel family here")
     if not platforms:
         raise InputError("say for which platform: -p PLATFORM (see `kernelcast platforms`)")
     sizes, reserved = parameters(words or [])

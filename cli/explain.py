@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..analytic.errors import InputError
-from . import ask
+from . import ask, workload
 from .parse import overrides
 from .show import add_row, amount, band, console, params_words, percent, print_json, print_table, seconds, table, text
 
@@ -36,6 +36,10 @@ def explain(
     """Explain a prediction: bound in words, terms, parameters with their sources, and what would change it."""
     if not family:
         raise InputError("say what to explain: kernelcast explain FAMILY key=value … -p PLATFORM")
+    if workload.is_workload(family):
+        workload.predict(family, params, platform, changes, as_json, full=True, level=level, cache=cache, model=model,
+                         analytic=analytic)  # fmt: skip
+        return
     found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
                             changes=changes)  # fmt: skip
     from ..registry.explain import explanation

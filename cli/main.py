@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..analytic.errors import KernelcastError
-from . import demo, explain, models, platforms, predict, train
+from . import crossover, demo, explain, models, platforms, predict, tiles, train, workload
 from .show import clean_lines
 
 DEBUG_VARIABLE = "KERNELCAST_DEBUG"
@@ -33,6 +33,9 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     platforms.platforms,
     predict.predict,
     explain.explain,
+    tiles.tiles,
+    crossover.crossover,
+    workload.workloads,
     train.train,
     train.compare,
     models.models,

@@ -12,6 +12,7 @@ from ..analytic.errors import InputError
 from .show import clean
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SETTING = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _WORDS: dict[str, Any] = {"true": True, "false": False}
 RESERVED = ("precision", "implementation", "cache")
 """Keys among the parameters that describe the call and not the sizes."""
@@ -58,6 +59,19 @@ def parameters(words: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     given = pairs(words)
     return ({k: value_of(v) for k, v in given.items() if k not in RESERVED},
             {k: v for k, v in given.items() if k in RESERVED})  # fmt: skip
+
+
+def settings(words: Sequence[str]) -> dict[str, str | float]:
+    """`--set` words of an application: platform parameters, and fields of the file as `segment.field`."""
+    out: dict[str, str | float] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not _SETTING.fullmatch(key) or value == "":
+            raise InputError(f"'{clean(word)}' is not a --set value; write parameter=VALUE or segment.field=VALUE")
+        if key in out:
+            raise InputError(f"--set '{key}' is given twice")
+        out[key] = value
+    return out
 
 
 def overrides(words: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`kernelcast predict`: one configuration on one or more platforms, or a whole table."""
+"""`kernelcast predict`: one configuration or one application on one or more platforms, or a whole table."""
 
 from __future__ import annotations
 
@@ -7,11 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..analytic.errors import InputError, RefusedError
-from . import ask
+from . import ask, workload
 from .parse import overrides
-from .show import add_row, band, clean, console, params_words, print_json, print_table, seconds, table, text, warn
+from .show import (
+    add_row,
+    amount,
+    band,
+    clean,
+    console,
+    params_words,
+    print_json,
+    print_table,
+    seconds,
+    table,
+    text,
+    warn,
+)
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from ..registry.predictor import Prediction
@@ -39,6 +53,10 @@ def predict(
             raise InputError("a table needs both: --runs IN --out OUT")
         _table(runs, out, platform or [], level, cache, model, analytic, overrides(changes or []), skip_bad, as_json)
         return
+    if family and workload.is_workload(family):
+        workload.predict(family, params, platform, changes, as_json, level=level, cache=cache, model=model,
+                         analytic=analytic)  # fmt: skip
+        return
     found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
                             changes=changes)  # fmt: skip
     if as_json:
@@ -49,22 +67,37 @@ def predict(
 
 def show(found: list[Prediction]) -> None:
     """Predictions as tables: the times side by side, then the terms."""
+    from ..analytic.whatif import ratios
+
     first = found[0]
     where = console()
     where.print(text(f"{first.kernel} {first.precision}  {params_words(first.params)}  cache {first.cache}", "bold"))
     percent = f"{100 * first.level:g} % band"
-    made = table(["platform", "predicted", percent, "analytic", "bound", "limit", "model", "implementation"],
-                 ["predicted", percent, "analytic", "bound"])  # fmt: skip
-    for item in found:
-        add_row(made, [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s),
+    several = ["ratio", "decided by"] if len(found) > 1 else []
+    made = table(["platform", "predicted", percent, *several, "analytic", "bound", "limit", "model", "implementation"],
+                 ["predicted", percent, "ratio", "analytic", "bound"])  # fmt: skip
+    for item, ratio in zip(found, ratios([item.predicted_s for item in found]), strict=True):
+        beside = [f"{ratio:.3g}", max(item.terms, key=lambda name: item.terms[name])] if several else []
+        add_row(made, [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s), *beside,
                        seconds(item.baseline_s), seconds(item.bound["seconds"]), item.bound["limit"], item.model,
                        item.implementation or "-"])  # fmt: skip
     where.print(made)
     print_table(where, "terms of the analytic time", _terms(found))
+    _changed(where, found)
     for item in found:
         if item.note:
             prefix = f"{item.platform}: " if len(found) > 1 else ""
             where.print(text(f"note: {prefix}{item.note}"))
+
+
+def _changed(where: Console, found: list[Prediction]) -> None:
+    """Parameters set by hand, and those that followed them: value, what it was, why."""
+    for item in found:
+        for row in item.parameters:
+            if row["kind"] == "override":
+                prefix = f"{item.platform}: " if len(found) > 1 else ""
+                value = amount(row["value"], row["unit"])
+                where.print(text(f"changed: {prefix}{row['name']} = {value} ({row['source']}; {row['note']})"))
 
 
 def _terms(found: list[Prediction]) -> Table:

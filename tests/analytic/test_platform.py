@@ -217,7 +217,7 @@ def test_overrides_are_checked_and_marked() -> None:
     assert changed.value("compute_units") == 66
     assert changed.is_true("unified_memory")
     assert changed.parameter("compute_units").kind == "override"
-    assert changed.parameter("compute_units").note == "was 132.0 count"
+    assert changed.parameter("compute_units").note == "was 132"
     assert "peak_fp16_matrix" in flagged(changed)  # half the SMs, the same peak
     assert h200.value("compute_units") == 132
     assert h200.with_overrides({}) is h200

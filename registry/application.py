@@ -1,0 +1,196 @@
+"""Applications predicted: each segment with the model of its platform, and a band for the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..analytic.families import FAMILIES
+from ..analytic.platform import Platform, load_platform
+from ..analytic.workload import SegmentTime, Workload, WorkloadTime, load_workload, workload_baseline
+from ..analytic.workload_file import Segment
+from .predictor import Prediction, check_level, predict, resolve_model
+from .question import SEGMENT
+from .used import recording, used_parameters
+
+if TYPE_CHECKING:
+    from ..training.model import Model
+
+SUM_NOTE = ("band of the sum: the segments' bands added end to end, as if their errors moved together; copies, "
+            "synchronisations and waits for others carry no band")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SegmentPrediction:
+    """One segment, all its executions: analytic time, prediction, band. Times in seconds; unbounded is None."""
+
+    name: str
+    kernel: str
+    precision: str
+    n_exec: float
+    baseline_s: float
+    predicted_s: float
+    lower_s: float | None
+    upper_s: float | None
+    bound_s: float
+    limit: str
+    route: str
+    in_domain: bool
+    note: str
+    model: str
+    terms: dict[str, float]
+    published: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class WorkloadPrediction:
+    """An application on one platform. `terms` are analytic and add up to `baseline_s`."""
+
+    workload: str
+    platform: str
+    characterisation: str
+    source: str
+    predicted_s: float
+    lower_s: float | None
+    upper_s: float | None
+    level: float
+    baseline_s: float
+    bound_s: float
+    naive_s: float
+    deciding_segment: str
+    deciding_limit: str
+    in_domain: bool
+    note: str
+    model: str
+    terms: dict[str, float]
+    segments: list[SegmentPrediction]
+    published: list[dict[str, Any]]
+    changed: list[str]
+    parameters: list[dict[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe dictionary."""
+        return asdict(self)
+
+
+def split_settings(settings: Mapping[str, str | float]) -> tuple[dict[str, str | float], dict[str, str | float]]:
+    """(platform parameters, workload fields): the latter are written `segment.field`."""
+    return ({key: value for key, value in settings.items() if "." not in key},
+            {key: value for key, value in settings.items() if "." in key})  # fmt: skip
+
+
+def predict_workload(
+    workload: Workload | str,
+    *,
+    platform: str | Platform,
+    level: float = 0.9,
+    cache: str = "warm",
+    model: Model | str | None = None,
+    analytic: bool = False,
+    settings: Mapping[str, str | float] | None = None,
+) -> WorkloadPrediction:
+    """Time of an application on one platform, with a band for the sum.
+
+    workload: a loaded one, a path, or the name of a shipped file. settings: platform parameters (`dram_bandwidth`) and
+    workload fields (`segment.field`). Raises InputError for bad input, RefusedError where inputs are not known.
+    """
+    check_level(level)
+    overrides, fields = split_settings(settings or {})
+    loaded = load_workload(workload) if isinstance(workload, str) else workload
+    changed = loaded.with_settings(fields) if fields else loaded
+    target = load_platform(platform) if isinstance(platform, str) else platform
+    watched, recorder = recording(target.with_overrides(overrides))
+    base = workload_baseline(changed, watched, cache=cache)
+    found = None if analytic else resolve_model(target, model)
+    parts = [
+        _segment(segment, time, target, overrides, level, cache, found or model, analytic)
+        for segment, time in zip(changed.segments, base.segments, strict=True)
+    ]
+    return _sum(changed, target, base, parts, level, overrides, used_parameters(watched, tuple(recorder.read)))
+
+
+def _asked(segment: Segment) -> tuple[str, dict[str, Any]]:
+    """The family and parameters that a model is asked about: a counted segment is asked as family `segment`."""
+    if segment.kernel is not None:
+        return segment.kernel, dict(segment.params)
+    params = {"flops": segment.flop or 0.0, "bytes": segment.bytes or 0.0, "launches": int(segment.kernels or 1)}
+    if segment.working_set is not None:
+        params["working_set"] = segment.working_set
+    return SEGMENT, params
+
+
+def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides: Mapping[str, str | float],
+             level: float, cache: str, model: Model | str | None, analytic: bool) -> SegmentPrediction:  # fmt: skip
+    fields: dict[str, Any] = {
+        "name": segment.name, "kernel": segment.kernel or segment.work_class, "precision": time.precision,
+        "n_exec": time.n_exec, "baseline_s": time.time_s, "bound_s": time.bound_s, "limit": time.limit,
+        "route": time.route, "terms": {k: v for k, v in time.terms.items() if v},
+        "published": [entry.model_dump() for entry in segment.published],
+    }  # fmt: skip
+    if segment.kernel is None and not segment.flop and not segment.bytes:
+        host: dict[str, Any] = {"predicted_s": time.time_s, "lower_s": time.time_s, "upper_s": time.time_s, "in_domain": True,
+                                "note": "; ".join(time.notes), "model": "analytic"}  # fmt: skip
+        return SegmentPrediction(**fields, **host)
+    family, params = _asked(segment)
+    precision = time.precision if segment.kernel is None else segment.precision or FAMILIES[family].precision
+    given = predict(family, platform=platform, precision=precision, level=level, cache=segment.cache or cache,
+                    model=model, analytic=analytic, overrides=overrides, **params)  # fmt: skip
+    return SegmentPrediction(**fields, **_scaled(given, time))
+
+
+def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:
+    """The model's correction and band, as factors on its baseline, carried over to the segment's own analytic time."""
+    host = time.time_s - time.kernel_s
+    unit = time.kernel_s / given.baseline_s
+    lower = None if given.lower_s is None else given.lower_s * unit + host
+    upper = None if given.upper_s is None else given.upper_s * unit + host
+    notes = dict.fromkeys(text for text in (*time.notes, given.note) if text)
+    return {"predicted_s": given.predicted_s * unit + host, "lower_s": lower, "upper_s": upper,
+            "in_domain": given.in_domain, "note": "; ".join(notes), "model": given.model}  # fmt: skip
+
+
+def _added(values: list[float | None], extra: float) -> float | None:
+    return None if any(value is None for value in values) else sum(value or 0.0 for value in values) + extra
+
+
+def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list[SegmentPrediction], level: float,
+         overrides: Mapping[str, str | float], parameters: list[dict[str, Any]]) -> WorkloadPrediction:  # fmt: skip
+    extra = sum(base.extra.values())
+    lower = _added([part.lower_s for part in parts], extra)
+    upper = _added([part.upper_s for part in parts], extra)
+    without = [part.name for part in parts if part.upper_s is None]
+    notes = [f"inputs: {workload.characterisation}"]
+    if without:
+        notes.append(f"no band: none for {', '.join(without[:4])}{' and others' if len(without) > 4 else ''}")
+    elif len(parts) > 1:
+        notes.append(SUM_NOTE)
+    if workload.changed:
+        notes.append(f"set by hand: {', '.join(workload.changed)}")
+    if overrides:
+        made = ", ".join(f"{name}={value}" for name, value in overrides.items())
+        notes.append(f"with {made}: the band was not measured for that")
+    longest = max(parts, key=lambda part: part.predicted_s)
+    return WorkloadPrediction(
+        workload=workload.name,
+        platform=platform.id,
+        characterisation=workload.characterisation,
+        source=workload.source,
+        predicted_s=sum(part.predicted_s for part in parts) + extra,
+        lower_s=lower,
+        upper_s=upper,
+        level=level,
+        baseline_s=base.total_s,
+        bound_s=base.bound_s,
+        naive_s=base.naive_s,
+        deciding_segment=longest.name,
+        deciding_limit=longest.limit,
+        in_domain=all(part.in_domain for part in parts),
+        note="; ".join(notes),
+        model=", ".join(dict.fromkeys(part.model for part in parts)),
+        terms=base.terms,
+        segments=parts,
+        published=[entry.model_dump() for entry in workload.published],
+        changed=list(workload.changed),
+        parameters=parameters,
+    )
