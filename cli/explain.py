@@ -66,10 +66,17 @@ def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
         ("naive roofline", f"{seconds(item.naive_s)} (datasheet peaks, every operand once)"),
         ("analytic", f"{seconds(item.baseline_s)} by the route {ROUTES.get(item.route, item.route)}"),
         ("correction", _correction(item, facts)),
-        ("guard", "acted: the terms fell below the physical bound" if item.terms.get("guard") else "did not act"),
+        ("what binds", facts["binding"]),
+        ("to move it", facts["to_move"]),
+        ("guard", facts["guard"]),
     ]
     for name, words in lines:
         where.print(text(f"  {name:15} {words}"))
+    where.print()
+    print_table(where, "step by step (what runs side by side counts once, the longest)", _steps(facts))
+    where.print(text("equations, numbered as in arXiv 2605.04178", "bold"))
+    for line in facts["equations"]:
+        where.print(text(f"  {line}"))
     where.print()
     print_table(where, "terms of the analytic time", _terms(item, facts))
     print_table(where, "what would change it: analytic time with a parameter a tenth higher", _sensitivity(facts))
@@ -84,6 +91,13 @@ def _correction(item: Prediction, facts: dict[str, Any]) -> str:
         return "none: the analytic time is the prediction"
     return (f"x {facts['hybrid_factor']:.4g} by {item.model}: calibrated terms {seconds(item.calibrated_s)}, "
             f"then the learned residual x {facts['residual_factor']:.4g}")  # fmt: skip
+
+
+def _steps(facts: dict[str, Any]) -> Table:
+    made = table(["step", "amount ÷ rate = time", "equation"])
+    for step in facts["steps"]:
+        add_row(made, [step["name"], step["words"], step["equation"]])
+    return made
 
 
 def _terms(item: Prediction, facts: dict[str, Any]) -> Table:

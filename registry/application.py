@@ -129,7 +129,8 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
         "published": [entry.model_dump() for entry in segment.published],
     }  # fmt: skip
     if segment.kernel is None and not segment.flop and not segment.bytes:
-        host: dict[str, Any] = {"predicted_s": time.time_s, "lower_s": time.time_s, "upper_s": time.time_s, "in_domain": True,
+        once = time.time_s  # copies and synchronisations only
+        host: dict[str, Any] = {"predicted_s": once, "lower_s": once, "upper_s": once, "in_domain": True,
                                 "note": "; ".join(time.notes), "model": "analytic"}  # fmt: skip
         return SegmentPrediction(**fields, **host)
     family, params = _asked(segment)

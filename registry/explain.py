@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..analytic.errors import KernelcastError
+from ..analytic.explain import Explanation, explain_baseline
 from ..analytic.platform import load_platform
 from ..analytic.units import format_quantity
 from .predictor import Prediction
@@ -63,13 +64,31 @@ def sensitivities(
     return sorted(out, key=lambda s: -abs(s.change))
 
 
+def steps_of(
+    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
+) -> Explanation:
+    """The baseline under a prediction, step by step: amount ÷ rate = time, what binds, what would move it."""
+    platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
+    question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
+                   prediction.implementation, platform.vendor)  # fmt: skip
+    base = question.described(platform)[0].groups[0].baseline
+    return explain_baseline(base, platform, prediction.precision)
+
+
 def explanation(
     prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
 ) -> dict[str, Any]:
     """A prediction with what `explain` adds to it, JSON-safe."""
     terms = prediction.terms
     total = sum(terms.values()) or 1.0
+    said = steps_of(prediction, overrides, platform_name)
     return prediction.to_dict() | {
+        "steps": [{"name": step.name, "words": step.words, "seconds": step.time_s, "equation": step.equation}
+                  for step in said.steps],
+        "binding": said.binding,
+        "to_move": said.to_move,
+        "equations": list(said.equations),
+        "guard": said.guard,
         "bound_words": bound_words(prediction),
         "shares": {name: value / total for name, value in terms.items()},
         "hybrid_factor": prediction.predicted_s / prediction.baseline_s,
