@@ -55,6 +55,11 @@ class GemmTime:
     """True where the modelled time lay below the physical bound and was lifted to it (term `bound`)."""
 
 
+def _latency(mach: Machine, misses: FloatArray) -> FloatArray:
+    """Round trip of a load [s] when the share `misses` of the operands comes from HBM and the rest from the last cache."""
+    return np.asarray(mach.cached_latency_s + misses * (mach.latency_s - mach.cached_latency_s))
+
+
 def _rows(*sizes: ArrayLike) -> list[FloatArray]:
     names = ("m", "n", "k", "batch")
     arrays = [np.atleast_1d(at_least_one(name, size)) for name, size in zip(names, sizes, strict=True)]
@@ -94,7 +99,7 @@ def _body_terms(
         "memory_exposed": body - busy,
         "writeback": store * exposed,
         # filling the pipeline, the kernel's own dependent trips, its closing barrier, the reduction of a split K loop
-        "sync": mach.latency_s * (exposed + KERNEL_TRIPS) + (mach.barrier_s + split_cost),
+        "sync": _latency(mach, 1.0 - traffic.cached_share) * (exposed + KERNEL_TRIPS) + (mach.barrier_s + split_cost),
     }
     details = {
         "ctas": ctas,
@@ -238,13 +243,11 @@ def stage_gemm(
     element = element_byte(precision)
     compute_step = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s)
     step_byte = (tiles.tile_m + tiles.tile_n / mach.multicast) * tiles.tile_k * element
-    copy_step = np.maximum(
-        step_byte / mach.port_byte_per_s, mach.latency_s / _stages(platform, tiles, element)
-    )
-    step = np.maximum(compute_step, copy_step)
+    port_step, stages = step_byte / mach.port_byte_per_s, _stages(platform, tiles, element)
 
-    def unit_step(waves: FloatArray, _misses: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return compute_step, waves * step
+    def unit_step(waves: FloatArray, misses: FloatArray) -> tuple[FloatArray, FloatArray]:
+        copy_step = np.maximum(port_step, _latency(mach, misses) / stages)
+        return compute_step, waves * np.maximum(compute_step, copy_step)
 
     return _in_chunks(lambda part: _fastest(*_body_terms(mach, tiles, unit_step, part, precision, cache)), shape)
 

@@ -105,6 +105,8 @@ class Machine:
     port_byte_per_s: float
     latency_s: float
     llc_latency_s: float
+    cached_latency_s: float
+    """Round trip to the last cache before HBM: what operands found there wait for."""
     launch_s: float
     barrier_s: float
     overlap_alpha: float
@@ -152,6 +154,9 @@ def machine(platform: Platform, precision: str, unit: str, as_published: bool) -
         port_byte_per_s=port,
         latency_s=latency,
         llc_latency_s=min(platform.get("latency_llc_time") or latency, latency) if llc_size > 0 else latency,
+        cached_latency_s=min(
+            platform.get("latency_llc_time" if llc_size > 0 else "latency_l2_time") or latency, latency
+        ),
         launch_s=launch,
         barrier_s=(platform.get("mbarrier_latency") or 0.0) / clock,
         overlap_alpha=platform.get("pipeline_overlap_alpha", OVERLAP_ALPHA) or 0.0,
