@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -75,11 +76,19 @@ def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
     """All configurations of a suite, in the order in which they are measured; `draw_seed` replaces the file's seed."""
     path = find_suite(name)
     try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        return list(_load(path, path.read_text(), draw_seed))
+    except OSError as error:
+        raise InputError(f"{path}: not a readable suite: {error}") from error
+
+
+@lru_cache(maxsize=4)  # drawing tens of thousands of configurations takes seconds
+def _load(path: Path, text: str, draw_seed: int | None) -> tuple[Config, ...]:
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
         raise InputError(f"{path}: not a readable suite: {error}") from error
     if isinstance(document, dict) and "subset_of" in document:
-        return _subset(document)
+        return tuple(_subset(document))
     if not isinstance(document, dict) or not isinstance(document.get("draws"), list):
         raise InputError(f"{path}: a suite is a mapping with `seed` and a list `draws`")
     seed = int(document.get("seed", 0) if draw_seed is None else draw_seed)
@@ -90,7 +99,7 @@ def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: entry {index} ({entry.get('family')}): {error!r}") from error
     order = np.random.default_rng(seed).permutation(len(units))
-    return list({c.identity: c for u in order for c in units[u]}.values())  # the order of first appearance
+    return tuple({c.identity: c for u in order for c in units[u]}.values())  # the order of first appearance
 
 
 def _subset(document: Mapping[str, Any]) -> list[Config]:

@@ -32,7 +32,7 @@ extern "C" __global__ void micro_fma(int steps, real seed, real* out) {
 extern "C" __global__ void micro_read(i64 n, int rounds, const int4* in, int* out) {
     int sum = 0;
     for (int r = 0; r < rounds; ++r) {
-        i64 shift = ((i64)r * 7919 * 1024) % n;
+        i64 shift = ((i64)r * 37 * blockDim.x) % n;  // a little: a large step would re-read what is still held
 #pragma unroll 4
         for (i64 i = global_id(); i < n; i += (i64)gridDim.x * blockDim.x) {
             i64 at = i + shift;

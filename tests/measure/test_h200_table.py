@@ -1,0 +1,83 @@
+"""The committed H200 table is a whole measured-runs table, and nothing in it beats the chip."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+RUNS = Path(str(resources.files("kernelcast.configs"))) / "runs"
+# dense matrix peaks of the datasheet, operations a second
+PEAK = {
+    "fp64": 67e12,
+    "fp32": 67e12,
+    "tf32": 495e12,
+    "fp16": 990e12,
+    "bf16": 990e12,
+    "fp8": 1979e12,
+    "int8": 1979e12,
+}
+HBM_BYTE_PER_S = 4.8e12  # datasheet
+COLUMNS = {
+    "platform", "kernel", "precision", "params", "time_s", "statistic", "spread_s", "n_reps", "cache", "launches",
+    "scope", "implementation", "group", "source", "license", "time_min_s",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return pd.read_parquet(RUNS / "h200.parquet")
+
+
+def numbers(frame: pd.DataFrame, *names: str) -> list[np.ndarray]:
+    params = [json.loads(p) for p in frame["params"]]
+    return [np.array([p[name] for p in params], float) for name in names]
+
+
+def test_columns_and_values(table: pd.DataFrame) -> None:
+    assert set(table.columns) == COLUMNS
+    assert len(table) >= 15_000
+    assert table["kernel"].nunique() >= 40
+    assert np.isfinite(table["time_s"]).all()
+    assert (table["time_s"] > 0).all()
+    assert (table["time_min_s"] <= table["time_s"] * 1.0001).all()
+    assert set(table["platform"]) == {"h200"}
+    assert not table.isna().any().any()
+
+
+def test_every_configuration_has_both_cache_states(table: pd.DataFrame) -> None:
+    counts = table["cache"].value_counts()
+    assert counts["warm"] == counts["cold"] == len(table) // 2
+
+
+def test_cold_is_not_faster_than_warm_on_the_whole(table: pd.DataFrame) -> None:
+    by_family = table.pivot_table(index="kernel", columns="cache", values="time_s", aggfunc="median")
+    assert (by_family["cold"] > 0.97 * by_family["warm"]).all()
+
+
+def test_no_product_beats_the_matrix_units(table: pd.DataFrame) -> None:
+    products = table[table["kernel"] == "gemm"]
+    m, n, k = numbers(products, "m", "n", "k")
+    rate = 2 * m * n * k / products["time_s"].to_numpy()
+    assert (rate < products["precision"].map(PEAK).to_numpy()).all()
+
+
+def test_no_cold_stream_beats_the_memory(table: pd.DataFrame) -> None:
+    streams = table[(table["kernel"] == "triad") & (table["precision"] == "fp32") & (table["cache"] == "cold")]
+    (n,) = numbers(streams, "n")
+    rate = 3 * 4 * n / streams["time_s"].to_numpy()  # two arrays read, one written
+    assert (rate[n > 1e8] < HBM_BYTE_PER_S).all()
+    assert rate.max() > 0.85 * HBM_BYTE_PER_S
+
+
+def test_meta_describes_the_table(table: pd.DataFrame) -> None:
+    meta = json.loads((RUNS / "h200.meta.json").read_text())
+    assert meta["rows"] == len(table)
+    assert meta["families"] == table["kernel"].value_counts().sort_index().to_dict()
+    assert meta["gpu"] == "NVIDIA H200"
+    assert meta["failed_kinds"] == {}
+    assert meta["lost_records"] == 0
