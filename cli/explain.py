@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..analytic.errors import InputError
 from . import ask, workload
 from .parse import overrides
-from .show import add_row, amount, band, console, params_words, percent, print_json, print_table, seconds, table, text
+from .show import (
+    add_row,
+    amount,
+    band,
+    console,
+    params_words,
+    percent,
+    plot_path,
+    print_json,
+    print_table,
+    seconds,
+    table,
+    text,
+    warn,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,14 +47,17 @@ def explain(
     model: ask.ModelName = None,
     analytic: ask.Analytic = False,
     changes: ask.Overrides = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw the roofline picture (.svg, .png, .pdf).")
+    ] = None,
     as_json: ask.AsJson = False,
 ) -> None:
     """Explain a prediction: bound in words, terms, parameters with their sources, and what would change it."""
     if not family:
         raise InputError("say what to explain: kernelcast explain FAMILY key=value … -p PLATFORM")
     if workload.is_workload(family):
-        workload.predict(family, params, platform, changes, as_json, full=True, level=level, cache=cache, model=model,
-                         analytic=analytic)  # fmt: skip
+        workload.predict(family, params, platform, changes, as_json, full=True, plot=plot, level=level, cache=cache,
+                         model=model, analytic=analytic)  # fmt: skip
         return
     found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
                             changes=changes)  # fmt: skip
@@ -46,12 +65,21 @@ def explain(
 
     said = [explanation(item, overrides(changes or []), name) for item, name in
             zip(found, dict.fromkeys(platform or []), strict=True)]  # fmt: skip
+    if plot is not None:
+        _draw(found, plot, overrides(changes or []), list(dict.fromkeys(platform or [])))
     if as_json:
         print_json(said[0] if len(said) == 1 else said)
         return
     where = console()
     for item, facts in zip(found, said, strict=True):
         _show(where, item, facts)
+
+
+def _draw(found: list[Prediction], plot: str, changes: dict[str, str], platforms: list[str]) -> None:
+    from ..registry.explain import picture
+
+    for item, name in zip(found, platforms, strict=True):
+        warn(f"picture written to {picture(item, plot_path(plot, item.platform, len(found)), changes, name)}")
 
 
 def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:

@@ -105,3 +105,11 @@ def amount(value: object, unit: str) -> str:
 def params_words(params: dict[str, Any]) -> str:
     """`m=8192 n=8192 k=8192`."""
     return " ".join(f"{key}={value}" for key, value in params.items())
+
+
+def plot_path(plot: str, platform: str, platforms: int) -> str:
+    """Where a platform's picture goes: the file asked for, with the platform in its name when there are several."""
+    from pathlib import Path
+
+    path = Path(plot)
+    return plot if platforms == 1 else str(path.with_name(f"{path.stem}-{platform}{path.suffix}"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..analytic.errors import InputError
 from . import ask
 from .parse import settings
-from .show import add_row, amount, band, console, print_json, print_table, seconds, table, text
+from .show import add_row, amount, band, console, plot_path, print_json, print_table, seconds, table, text, warn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,10 +65,13 @@ def predict(
     as_json: bool,
     *,
     full: bool = False,
+    plot: str | None = None,
     **options: Any,
 ) -> None:
     """Print an application's prediction; `full` adds steps, terms and parameters (`explain`)."""
     found = predictions(name, words, platforms, changes=changes, **options)
+    if plot is not None:
+        _draw(found, plot, list(dict.fromkeys(platforms or [])), changes)
     if as_json:
         print_json(found[0].to_dict() if len(found) == 1 else [item.to_dict() for item in found])
         return
@@ -81,6 +84,16 @@ def predict(
     for item in found:
         prefix = f"{item.platform}: " if len(found) > 1 else ""
         where.print(text(f"note: {prefix}{item.note}"))
+
+
+def _draw(found: list[WorkloadPrediction], plot: str, platforms: list[str], changes: Sequence[str] | None) -> None:
+    from ..analytic.platform import load_platform
+    from ..registry.application import picture, split_settings
+
+    overrides = split_settings(settings(changes or []))[0]
+    for item, name in zip(found, platforms, strict=True):
+        platform = load_platform(name).with_overrides(overrides)
+        warn(f"picture written to {picture(item, platform, plot_path(plot, item.platform, len(found)))}")
 
 
 def _head(where: Console, found: list[WorkloadPrediction]) -> None:

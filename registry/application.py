@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.workload import SegmentTime, Workload, WorkloadTime, load_workload, workload_baseline
@@ -41,6 +43,9 @@ class SegmentPrediction:
     model: str
     terms: dict[str, float]
     published: list[dict[str, Any]]
+    flop: float
+    bytes: float
+    """Compulsory bytes HBM ↔ cache, all executions."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
         "name": segment.name, "kernel": segment.kernel or segment.work_class, "precision": time.precision,
         "n_exec": time.n_exec, "baseline_s": time.time_s, "bound_s": time.bound_s, "limit": time.limit,
         "route": time.route, "terms": {k: v for k, v in time.terms.items() if v},
-        "published": [entry.model_dump() for entry in segment.published],
+        "published": [entry.model_dump() for entry in segment.published], "flop": time.flop, "bytes": time.byte,
     }  # fmt: skip
     if segment.kernel is None and not segment.flop and not segment.bytes:
         once = time.time_s  # copies and synchronisations only
@@ -195,3 +200,20 @@ def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list
         changed=list(workload.changed),
         parameters=parameters,
     )
+
+
+def picture(prediction: WorkloadPrediction, platform: Platform, path: str | Path) -> Path:
+    """Roofline picture of the segments, under the ceilings of the precision that takes most of the time.
+
+    Raises InputError for a file that is no picture, without matplotlib, or where no segment has FLOP and bytes.
+    """
+    from ..features.plot import Point, roofline
+
+    shown = [part for part in prediction.segments if part.flop > 0.0 and part.bytes > 0.0]
+    if not shown:
+        raise InputError(f"{prediction.workload}: no segment has both FLOP and bytes, so there is nothing to draw")
+    precisions = {part.precision: 0.0 for part in shown}
+    for part in shown:
+        precisions[part.precision] += part.predicted_s
+    points = [Point(part.name, part.flop, part.bytes, part.predicted_s, part.lower_s, part.upper_s) for part in shown]
+    return roofline(platform, max(precisions, key=lambda name: precisions[name]), points, path)

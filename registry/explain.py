@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..analytic.errors import KernelcastError
@@ -73,6 +74,22 @@ def steps_of(
                    prediction.implementation, platform.vendor)  # fmt: skip
     base = question.described(platform)[0].groups[0].baseline
     return explain_baseline(base, platform, prediction.precision)
+
+
+def picture(
+    prediction: Prediction, path: str | Path, overrides: Mapping[str, str | float] | None = None,
+    platform_name: str | None = None,
+) -> Path:  # fmt: skip
+    """Draw the roofline picture of a prediction. InputError for a file that is no picture, or without matplotlib."""
+    from ..features.plot import Point, roofline
+
+    platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
+    question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
+                   prediction.implementation, platform.vendor)  # fmt: skip
+    work = question.described(platform)[0].groups[0].baseline.work
+    point = Point(f"{prediction.kernel} {prediction.precision}", float(work.flop[0]), float(work.compulsory_byte[0]),
+                  prediction.predicted_s, prediction.lower_s, prediction.upper_s)  # fmt: skip
+    return roofline(platform, prediction.precision, [point], path)
 
 
 def explanation(
