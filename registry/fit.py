@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,12 +86,16 @@ def fit_scored(
     """A model of one platform fitted to all rows, and the comparison on groups held out from a first fit."""
     from ..training.compare import compare_split
     from ..training.runs import runs_digest
-    from ..training.train import fit_model
+    from ..training.train import fit_model, refit_model
 
     comparison = None
-    if len(frame) >= FEWEST_HELD_OUT:
-        comparison = compare_split(frame, seed=seed, level=level, progress=progress)
-    model = fit_model(frame, name=name, seed=seed, progress=progress)
+    with _quiet_fits():
+        if len(frame) >= FEWEST_HELD_OUT:
+            comparison = compare_split(frame, seed=seed, level=level, progress=progress)
+            checked = comparison.models[frame["platform"].iloc[0]]
+            model = refit_model(frame, checked, name=name, seed=seed, progress=progress)
+        else:
+            model = fit_model(frame, name=name, seed=seed, progress=progress)
     now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     model.meta |= {
         "trained": now.isoformat(),
@@ -104,6 +110,17 @@ def fit_scored(
         model.meta["comparison"] = comparison.records
         model.meta["record"] = record_of(frame, comparison.rows)
     return model, comparison
+
+
+@contextmanager
+def _quiet_fits() -> Iterator[None]:
+    """Length scales at the edge of their range are no news; fits run in threads, which see the filters of this one."""
+    import crepes  # noqa: F401 - its first import puts a filter of its own before all others
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def _version() -> str:
@@ -141,6 +158,8 @@ def _keep(model: Model, comparison: Comparison | None) -> Trained:
     champion, why = _judge(model, comparison)
     entry = index.add_model(model)
     records = [] if comparison is None else comparison.records
+    logged: tracking.Logged | None = None
+    before = index.pointer_bytes(model.platform)
     try:
         logged = tracking.log_training(
             model.platform,
@@ -150,12 +169,15 @@ def _keep(model: Model, comparison: Comparison | None) -> Trained:
             params=_params(model),
             metrics=tracking.metric_items(records) | _sizes(model),
             tags=_tags(model, entry.version),
-            champion=champion,
         )
         if champion:
             index.point_champion(entry)
+            tracking.give_alias(logged)
     except BaseException:  # Ctrl-C included: half a registration is worse than none
+        index.restore_pointer(model.platform, before)
         index.drop_model(entry)
+        if logged is not None:
+            tracking.take_back(logged)
         raise
     verdict = f"champion of {model.platform}: {why}" if champion else f"not the champion of {model.platform}: {why}"
     return Trained(model, comparison, champion, verdict, logged)

@@ -30,6 +30,8 @@ class Comparison:
     records: list[dict[str, Any]]
     rows: pd.DataFrame
     """Test rows with predicted_s, lower_s, upper_s and each method's time."""
+    models: dict[str, Model]
+    """The model scored, by platform."""
 
 
 def _frame_part(frame: pd.DataFrame, keep: NDArray[np.bool_]) -> pd.DataFrame:
@@ -62,6 +64,7 @@ def _compare(train: pd.DataFrame | None, test: pd.DataFrame, split: str, model: 
 
     records: list[dict[str, Any]] = []
     tables: list[pd.DataFrame] = []
+    models: dict[str, Model] = {}
     for platform in sorted(set(test["platform"].astype(str))):
         here = _frame_part(test, np.asarray(test["platform"].astype(str) == platform))
         seen = None if train is None else _frame_part(train, np.asarray(train["platform"].astype(str) == platform))
@@ -69,10 +72,11 @@ def _compare(train: pd.DataFrame | None, test: pd.DataFrame, split: str, model: 
         if used is None:
             assert seen is not None
             used = fit_model(seen, name="compare", progress=progress)
+        models[platform] = used
         table = _methods(here, seen, used, level)
         tables.append(table)
         records += _records(table, platform, split, used.name, level)
-    return Comparison(records, pd.concat(tables, ignore_index=True) if tables else test)
+    return Comparison(records, pd.concat(tables, ignore_index=True) if tables else test, models)
 
 
 def _methods(test: pd.DataFrame, train: pd.DataFrame | None, model: Model, level: float) -> pd.DataFrame:

@@ -17,7 +17,11 @@ Floats = NDArray[np.float64]
 FEWEST_ROWS = 24
 """Below this a family keeps its calibrated baseline: a tree grown on fewer rows memorises them."""
 MOST_PROCESS_ROWS = 900
-"""A Gaussian process costs the cube of its rows; above this the trees have data enough to be left alone."""
+"""A Gaussian process costs the cube of its rows: at most so many are kept."""
+PROCESS_UP_TO = 1600
+"""Families with more training rows are left to the trees alone."""
+PROCESS_COLUMNS = 30
+TUNING_ROWS = 200
 
 BOOSTER: dict[str, Any] = {
     "objective": "reg:absoluteerror",  # the median in log time: what relative error rewards, untouched by outliers
@@ -71,34 +75,37 @@ class Process:
         )
 
 
-def fit_process(x: Floats, y: Floats, seed: int = 0) -> Process:
-    """Fit a Matérn-3/2 process with a length scale a column to (n, columns) features and (n,) residuals."""
+def _short_search(objective: Any, start: Floats, bounds: Any) -> tuple[Floats, float]:
+    """A few steps of L-BFGS-B: length scales only need their order of magnitude, and a family must fit in a second."""
+    from scipy.optimize import minimize
+
+    found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": 20})
+    return found.x, float(found.fun)
+
+
+def fit_process(x: Floats, y: Floats, columns: NDArray[np.intp], seed: int = 0) -> Process:
+    """Fit a Matérn-3/2 process with a length scale a column to (n, all) features, of which it sees `columns`."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-    filled = np.nan_to_num(x, nan=0.0)
-    spread = filled.std(axis=0)
-    columns = np.flatnonzero(spread > 1e-9)
-    # columns that repeat another one only slow the fit down
-    _, first = np.unique(np.round(filled[:, columns] / spread[columns], 9), axis=1, return_index=True)
-    columns = np.sort(columns[first])
-    shift, scale = filled[:, columns].mean(axis=0), filled[:, columns].std(axis=0)
-    z = (filled[:, columns] - shift) / scale
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(z))[:MOST_PROCESS_ROWS]
-    tuning = rows[:160]
-    kernel = ConstantKernel(0.1, (1e-3, 10.0)) * Matern(np.full(len(columns), 4.0), (0.3, 100.0), nu=1.5)
+    filled = np.nan_to_num(x[:, columns], nan=0.0)
+    moving = filled.std(axis=0) > 1e-9
+    columns, filled = columns[moving], filled[:, moving]
+    shift, scale = filled.mean(axis=0), filled.std(axis=0)
+    z = (filled - shift) / scale
+    rows = np.random.default_rng(seed).permutation(len(z))[:MOST_PROCESS_ROWS]
+    tuning = rows[:TUNING_ROWS]
+    kernel = ConstantKernel(0.1, (1e-3, 10.0)) * Matern(np.full(len(columns), 3.0), (0.2, 100.0), nu=1.5)
     kernel = kernel + WhiteKernel(1e-3, (1e-5, 0.3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        tuned = GaussianProcessRegressor(kernel, normalize_y=False, random_state=seed)
-        tuned.fit(z[tuning], y[tuning])
+        tuned = GaussianProcessRegressor(kernel, optimizer=_short_search, random_state=seed).fit(z[tuning], y[tuning])
     fixed = GaussianProcessRegressor(tuned.kernel_, optimizer=None).fit(z[rows], y[rows])
     product = fixed.kernel_.k1
-    return Process(shift, scale, z[rows], fixed.alpha_, np.atleast_1d(product.k2.length_scale),
+    return Process(shift, scale, z[rows], np.asarray(fixed.alpha_), np.atleast_1d(product.k2.length_scale),
                    float(product.k1.constant_value), columns)  # fmt: skip
 
 
@@ -133,7 +140,9 @@ def fit_booster(x: Floats, y: Floats, seed: int = 0, rounds: int | None = None, 
     import xgboost
 
     leaves = 96 if len(y) > 50_000 else 64 if len(y) > 2000 else 32
-    settings = {**BOOSTER, "max_leaves": leaves, "seed": seed, "nthread": 2, **changes}
+    # small families are fitted side by side, one thread each: threads inside a small fit only wait for each other
+    threads = 1 if len(y) < 20_000 else 2
+    settings = {**BOOSTER, "max_leaves": leaves, "seed": seed, "nthread": threads, **changes}
     data = xgboost.DMatrix(x, label=y, weight=weight)
     return xgboost.train(settings, data, num_boost_round=rounds or rounds_for(len(y)))
 
@@ -141,5 +150,10 @@ def fit_booster(x: Floats, y: Floats, seed: int = 0, rounds: int | None = None, 
 def fit_residual(x: Floats, y: Floats, *, seed: int = 0, process: bool = True) -> Residual:
     """Fit the residual of one family: features (n, columns), y = log(measured ÷ calibrated baseline)."""
     booster = fit_booster(x, y, seed)
-    small = process and len(y) <= MOST_PROCESS_ROWS
-    return Residual(booster, fit_process(x, y, seed) if small else None)
+    if not process or len(y) > PROCESS_UP_TO:
+        return Residual(booster, None)
+    # the process sees what the trees found useful: a length scale for each of sixty columns cannot be learned
+    gain = booster.get_score(importance_type="total_gain")
+    ranked = sorted(gain, key=lambda name: -gain[name])[:PROCESS_COLUMNS]
+    columns = np.array(sorted(int(name[1:]) for name in ranked), dtype=np.intp)
+    return Residual(booster, fit_process(x, y, columns, seed) if columns.size else None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
+T = TypeVar("T")
 
 FOLDS = 5
 FEW_FOLDS = 3
@@ -159,6 +162,33 @@ def _typical(learned: Sequence[_Learned]) -> dict[str, float]:
     return out
 
 
+def _by_family(described: Described) -> dict[str, list[Group]]:
+    out: dict[str, list[Group]] = {}
+    for group in described.groups:
+        out.setdefault(group.family, []).append(group)
+    return out
+
+
+def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], T], progress: Progress | None
+          ) -> list[T]:  # fmt: skip
+    """work(family, groups) for every family, side by side on the cores there are, results in the order of the names.
+
+    Large families start first so that none is left alone at the end; every fit is seeded, so order changes nothing.
+    """
+    names = sorted(by_family)
+    largest_first = sorted(names, key=lambda name: -sum(len(group.index) for group in by_family[name]))
+    done = 0
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        futures = {name: pool.submit(work, name, by_family[name]) for name in largest_first}
+        waiting = {future: name for name, future in futures.items()}
+        for future in as_completed(waiting):
+            future.result()
+            done += 1
+            if progress is not None:
+                progress(waiting[future], done, len(names))
+    return [futures[name].result() for name in names]
+
+
 def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: str = "model", seed: int = 0,
               progress: Progress | None = None) -> Model:  # fmt: skip
     """Fit the hybrid of one platform to measured runs (columns of the run table, `group` included).
@@ -172,17 +202,11 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     described = described or describe(frame)
     time_s = np.asarray(frame["time_s"], dtype=np.float64)
     fold = folds(frame["group"], FOLDS if len(frame) < MANY_ROWS else FEW_FOLDS, seed + 1)
-    by_family: dict[str, list[Group]] = {}
-    for group in described.groups:
-        by_family.setdefault(group.family, []).append(group)
+    by_family = _by_family(described)
     usable = sum(len(g.index) for groups in by_family.values() for g in groups)
     if usable < FEWEST_TOTAL:
         raise InputError(f"{usable} usable rows for {platforms[0]}; at least {FEWEST_TOTAL} are needed to train")
-    learned: list[_Learned] = []
-    for i, (family, groups) in enumerate(sorted(by_family.items())):
-        if progress is not None:
-            progress(family, i, len(by_family))
-        learned.append(_learn_family(family, groups, time_s, fold, seed))
+    learned = _each(by_family, lambda family, groups: _learn_family(family, groups, time_s, fold, seed), progress)
     difficulty, typical, bands = _fit_difficulty(learned, seed)
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
@@ -191,6 +215,33 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
             "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
     return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
                  meta)  # fmt: skip
+
+
+def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
+                seed: int = 0, progress: Progress | None = None) -> Model:  # fmt: skip
+    """Fit the families again on all rows, with the choices and the bands of a model that was checked on held-out rows.
+
+    `checked` was cross-fitted on a part of `frame`: which members a family has, the difficulty and the conformal scores
+    come from there. More rows make the refitted residual no worse, so its bands stay valid (a little wide).
+    """
+    described = described or describe(frame)
+    time_s = np.asarray(frame["time_s"], dtype=np.float64)
+
+    def again(family: str, groups: list[Group]) -> FamilyModel:
+        known = checked.families.get(family)
+        reference = reference_implementations(groups)
+        parts = [part_of(group, reference) for group in groups]
+        process = known is not None and known.residual is not None and known.residual.process is not None
+        model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, process=process,
+                           learn=known is not None and known.residual is not None)  # fmt: skip
+        if model.residual is not None and known is not None and known.residual is not None:
+            model.residual.process_weight = known.residual.process_weight
+        model.note = known.note if known is not None else "calibrated analytic: no held-out row to check a residual on"
+        return model
+
+    families = {model.family: model for model in _each(_by_family(described), again, progress)}
+    rows = int(np.isfinite(described.baseline_s).sum())
+    return replace(checked, name=name or checked.name, families=families, meta={**checked.meta, "rows": rows})
 
 
 def _scores(item: _Learned) -> dict[str, float]:
