@@ -78,7 +78,7 @@ def test_copies_and_syncs_follow_eq_15() -> None:
 
 def test_a_segment_of_copies_alone_launches_nothing() -> None:
     found = one(Segment.model_validate({"name": "copy", "transfers": [{"bytes": 1e9, "direction": "h2d"}]}))
-    assert set(name for name, value in found.terms.items() if value) == {"transfers"}
+    assert {name for name, value in found.terms.items() if value} == {"transfers"}
     assert found.limit == "transfers"
 
 
@@ -143,7 +143,7 @@ def test_concurrency_and_devices_add_their_tau_or_are_refused() -> None:
     found = workload_baseline(application(counted(), concurrent_kernels=3.0, devices=2.0), platform)
     assert found.extra == pytest.approx({"concurrency": 100e-6, "devices": 20e-6})  # (3 - 1)·50 us, (2 - 1)·20 us
     assert found.total_s == pytest.approx(alone + 120e-6)
-    with pytest.raises(InputError, match="concurrent_kernel_overhead|multi_device_overhead"):
+    with pytest.raises(InputError, match=r"concurrent_kernel_overhead|multi_device_overhead"):
         workload_baseline(application(counted(), concurrent_kernels=2.0, devices=2.0), H200)
 
 
@@ -155,10 +155,11 @@ def test_fusion_removes_the_intermediate_traffic() -> None:
     tau = H200.with_overrides({"fusion_overhead": "5 us"})
     fast = workload_baseline(application(fused, fused=frozenset({"ab"})), tau).total_s
     assert slow - fast == pytest.approx(2e9 / 4.3e12 + 0.88e-6 - 5e-6)
+    family = Segment.model_validate({"name": "b", "kernel": "gemv", "params": {"m": 1, "n": 1}})
     for wrong, message in (
         ([counted("a"), counted("b", precision="fp32")], "differ in precision"),
         ([counted("a"), counted("b", n_exec=2)], "differ in n_exec"),
-        ([counted("a"), Segment.model_validate({"name": "b", "kernel": "gemv", "params": {"m": 1, "n": 1}})], "counted"),
+        ([counted("a"), family], "only counted segments"),
     ):
         with pytest.raises(InputError, match=message):
             fuse_segments(wrong, 0.0, "ab")

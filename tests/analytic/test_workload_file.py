@@ -160,7 +160,8 @@ def test_settings_reach_families_transfers_and_the_whole(tmp_path: Path) -> None
     assert done.segments[0].params == {"m": 64.0, "n": 8}
     assert done.segments[0].transfers[0].bytes == 1e6
     assert done.devices == 2.0
-    for key, message in (("b.flop", "no segment 'b'"), ("a.floop", "unknown field"), ("workload.speed", "no such field"),
-                         ("a.transfers.0.direction", "h2d")):  # fmt: skip
+    wrong = {"b.flop": "no segment 'b'", "a.floop": "unknown field", "workload.speed": "no such field",
+             "a.transfers.0.direction": "h2d"}  # fmt: skip
+    for key, message in wrong.items():
         with pytest.raises(InputError, match=message):
             load_workload(path).with_settings({key: "1"})
