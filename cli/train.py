@@ -96,7 +96,7 @@ def show_trained(item: Trained) -> None:
 def compare(
     runs: Runs = None,
     platform: OnlyPlatforms = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Score this model, not a new one.")] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Score this one, not a new one.")] = None,
     level: Level = 0.9,
     skip_bad: SkipBad = False,
     as_json: AsJson = False,

@@ -14,6 +14,7 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import load_platform
 from ..analytic.work import Family, usage
 from .predictor import answer, check_level
+from .question import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +71,10 @@ def predict_runs(
     return out
 
 
+def _prefix(notes: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
+    notes[where] = [f"{text}; {note}" if note else text for note in notes[where]]
+
+
 def _blank(series: pd.Series) -> NDArray[np.bool_]:
     return np.asarray(series.isna() | series.astype(str).str.strip().isin(_BLANK))
 
@@ -109,12 +114,10 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
         known = np.asarray(part["kernel"].isin(FAMILIES))
         out["in_domain"][here] = predicted.in_domain & fine & known
         notes = given.note
-        for i in np.flatnonzero(fine & ~known):
-            notes[i] = f"kernel family {part['kernel'].iloc[i]!r} is not known: predicted from its counts; {notes[i]}"
-        for i, reason in described.refused.items():
-            notes[i] = reason
-        for i in np.flatnonzero(~fine & (notes == "")):
-            notes[i] = "no finite time: the sizes are too large"
+        _prefix(notes, fine & ~known, "kernel of no known family: predicted from its counted FLOP and bytes")
+        for row, reason in described.refused.items():
+            notes[row] = reason
+        notes[~fine & (notes == "")] = "no finite time: the sizes are too large"
         out["note"][here] = notes
     return out
 
@@ -170,6 +173,7 @@ def _family_faults(family: Family, params: pd.DataFrame) -> NDArray[Any]:
         with np.errstate(invalid="ignore"):
             wrong = np.isinf(values) | (values < floor)
         _say(out, wrong, f"parameter {param.name!r} must be finite and at least {floor:g}")
+        _say(out, values > LARGEST.get(param.kind, math.inf), f"parameter {param.name!r} is too large")
         if param.required:
             _say(out, np.isnan(values), f"parameter {param.name!r} is missing; {usage(family)}")
     return out

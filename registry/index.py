@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -185,8 +186,28 @@ def add_model(model: Model) -> Entry:
 
 
 def drop_model(entry: Entry) -> None:
-    """Take back a model that was just added; its folder disappears whole."""
+    """Take back a model that was just added; its folder disappears whole, and so do the folders it leaves empty."""
     shutil.rmtree(entry.folder, ignore_errors=True)
+    with suppress(OSError):
+        entry.folder.parent.rmdir()
+        entry.folder.parent.parent.rmdir()
+
+
+def pointer_bytes(platform: str) -> bytes | None:
+    """What the champion file of a platform holds now, to be given back to `restore_pointer`."""
+    try:
+        return (models_folder() / platform / CHAMPION_FILE).read_bytes()
+    except OSError:
+        return None
+
+
+def restore_pointer(platform: str, before: bytes | None) -> None:
+    """Put the champion file back as it was (no file where there was none)."""
+    path = models_folder() / platform / CHAMPION_FILE
+    if pointer_bytes(platform) == before:
+        return
+    with suppress(OSError, InputError):
+        path.unlink(missing_ok=True) if before is None else write_whole(path, before)
 
 
 def point_champion(entry: Entry) -> None:

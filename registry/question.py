@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SEGMENT = "segment"
 COUNTED = ("flops", "bytes")
 """What a kernel of no known family is predicted from."""
+LARGEST = {"size": 2.0**53, "real": 1e30}
+"""Beyond these a number is no size of anything: counts would not be exact, products would overflow."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ def _number(param: Param, value: Any, kernel: str) -> Any:
     number = float(value)
     if not math.isfinite(number):
         raise InputError(f"{kernel}: parameter {param.name!r} is {number}; it must be a finite number")
+    if number > LARGEST.get(param.kind, math.inf):
+        raise InputError(f"{kernel}: parameter {param.name!r} is {number:g}, too large for the size of anything")
     if param.kind == "size" and number != int(number):
         raise InputError(f"{kernel}: parameter {param.name!r} is {number:g}; it must be a whole number, at least 1")
     return int(number) if number == int(number) and abs(number) < 2**53 else number

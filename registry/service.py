@@ -59,7 +59,8 @@ def _scored(frame: pd.DataFrame, given: Model | str, level: float) -> Comparison
         if not unseen.any():
             scores = model.meta.get("comparison")
             if scores and model.meta.get("runs_digest") == runs_digest(frame):
-                return Comparison([row | {"model": index.label(model)} for row in scores], frame.iloc[:0])
+                rows = [row | {"model": index.label(model)} for row in scores]
+                return Comparison(rows, frame.iloc[:0], {platform.id: model})
             raise InputError(f"every row belongs to a group that {index.label(model)} was trained on; leave the model "
                              "out to train on four fifths of the table and score on the rest")  # fmt: skip
         frame = frame[unseen].reset_index(drop=True)
@@ -72,7 +73,8 @@ def _merged(parts: list[Comparison]) -> Comparison:
     from ..training.compare import Comparison
 
     rows = pd.concat([part.rows for part in parts], ignore_index=True)
-    return Comparison([record for part in parts for record in part.records], rows)
+    models = {name: model for part in parts for name, model in part.models.items()}
+    return Comparison([record for part in parts for record in part.records], rows, models)
 
 
 def platform_line(name: str) -> dict[str, Any]:

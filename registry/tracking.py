@@ -205,9 +205,8 @@ def log_training(
     params: Mapping[str, Any],
     metrics: Mapping[str, float],
     tags: Mapping[str, str],
-    champion: bool,
 ) -> Logged:
-    """Log one trained model: run, metrics, artifact, registered version, alias. A run that fails is marked failed."""
+    """Log one trained model: run, metrics, artifact, registered version. A run that fails is marked failed."""
     with _session() as client:
         experiment = experiment_name(platform)
         name = f"{registered_name}@{version}"
@@ -221,14 +220,25 @@ def log_training(
             tag = {VERSION_TAG: f"{platform}/{version}"}
             source = f"{run.info.artifact_uri}/model"
             registered = client.create_model_version(registered_name, source=source, run_id=run_id, tags=tag)
-            if champion:
-                client.set_registered_model_alias(registered_name, ALIAS, registered.version)
         except Exception:
             with suppress(Exception):  # the first fault is the one to report
                 client.set_terminated(run_id, "FAILED")
             raise
         client.set_terminated(run_id)
         return Logged(experiment, run_id, registered_name, str(registered.version))
+
+
+def give_alias(logged: Logged) -> None:
+    """Make a registered version the one with the alias `champion`."""
+    with _session() as client:
+        client.set_registered_model_alias(logged.registered_name, ALIAS, logged.registered_version)
+
+
+def take_back(logged: Logged) -> None:
+    """Undo a registration as far as the store allows: no registered version stays behind, the run is marked failed."""
+    with suppress(Exception), _session() as client:  # the fault that led here is the one to report
+        client.set_terminated(logged.run_id, "FAILED")
+        client.delete_model_version(logged.registered_name, logged.registered_version)
 
 
 def _ensure_registered(client: MlflowClient, name: str, platform: str) -> None:
