@@ -102,8 +102,60 @@ def _gemm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, p
     return out
 
 
+def exponent_of(n: FloatArray, prime: int) -> FloatArray:
+    """How often `prime` divides n."""
+    rest, count = np.round(n).astype(np.int64), np.zeros(n.shape)
+    for _ in range(40):
+        divides = (rest % prime == 0) & (rest > 0)
+        if not divides.any():
+            break
+        rest, count = np.where(divides, rest // prime, rest), count + divides
+    return count
+
+
 def _fft_features(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
-    return {"rough_part": rough_part_log2(np.asarray(a["n"], dtype=np.float64))}
+    n = np.asarray(a["n"], dtype=np.float64)
+    powers = {f"power_{prime}": exponent_of(n, prime) for prime in (2, 3, 5, 7)}
+    return {"rough_part": rough_part_log2(n), "log2_points": log2(n * a["batch"]), **powers}
+
+
+def _matrix_vector(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
+                   ) -> dict[str, FloatArray]:  # fmt: skip
+    slots = platform.value("compute_units")
+    return {"log2_n_over_m": log2(a["n"] / a["m"]), "tail_rows": tail(a["m"], slots),
+            "tail_rows_4": tail(a["m"] / 4.0, slots), "align_row": alignment_log2(np.asarray(a["n"], dtype=np.float64), byte)}  # fmt: skip
+
+
+def _segment_length(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
+                    ) -> dict[str, FloatArray]:  # fmt: skip
+    slots = platform.value("compute_units")
+    return {"log2_length": log2(a["n"] / a["segments"]), "tail_segments": tail(a["segments"] / 64.0, slots),
+            "log2_segments_per_unit": log2(a["segments"] / slots)}  # fmt: skip
+
+
+def _graph(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
+    return {"max_over_avg_degree": log2(a["max_degree"] / a["avg_degree"]),
+            "std_over_avg_degree": np.asarray(a["std_degree"] / a["avg_degree"])}  # fmt: skip
+
+
+def _spmm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
+                   ) -> dict[str, FloatArray]:  # fmt: skip
+    dense = np.asarray(a["cols_dense"], dtype=np.float64)
+    return _row_spread(a) | {
+        "log2_dense_set": log2(a["cols"] * dense * byte), "log2_row_work": log2(a["row_mean"] * dense),
+        "tail_rows": tail(a["rows"] / 8.0, platform.value("compute_units")),
+    }  # fmt: skip
+
+
+def _conv_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
+                   ) -> dict[str, FloatArray]:  # fmt: skip
+    cin, cout = (np.asarray(a[name], dtype=np.float64) for name in ("cin", "cout"))
+    return _gemm_features(a, base, byte, platform) | {
+        "align_cin": alignment_log2(cin, byte), "align_cout": alignment_log2(cout, byte),
+        "log2_pixels": log2(a["height"] * a["width"]),
+        "log2_image_set": log2(a["batch"] * cin * a["height"] * a["width"]),
+        "log2_window": log2(cin * a["kernel_h"] * a["kernel_w"]), "odd_pixels": np.asarray(a["height"] % 4.0),
+    }  # fmt: skip
 
 
 def _row_spread(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
@@ -116,13 +168,10 @@ def _row_spread(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]
 
 
 def _frontier(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
-    nodes, levels = np.asarray(a["nodes"], dtype=np.float64), np.asarray(a["levels"], dtype=np.float64)
-    return {
-        "log2_nodes_per_level": log2(nodes / levels),
-        "log2_edges_per_level": log2(np.asarray(a["edges"]) / levels),
-        "max_over_avg_degree": log2(np.asarray(a["max_degree"]) / np.asarray(a["avg_degree"])),
-        "std_over_avg_degree": np.asarray(a["std_degree"]) / np.asarray(a["avg_degree"]),
-    }
+    levels = np.asarray(a["levels"], dtype=np.float64)
+    return _graph(a) | {
+        "log2_nodes_per_level": log2(a["nodes"] / levels), "log2_edges_per_level": log2(a["edges"] / levels),
+    }  # fmt: skip
 
 
 def _attention_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
@@ -149,7 +198,9 @@ def _table_density(a: Mapping[str, NDArray[Any]], base: Baseline, *_: Any) -> di
 
 
 EXTRA = {
-    "gemm": _gemm_features, "bmm": _gemm_features, "conv2d": _gemm_features, "fft": _fft_features,
+    "gemm": _gemm_features, "bmm": _gemm_features, "conv2d": _conv_features, "fft": _fft_features,
+    "gemv": _matrix_vector, "bicg": _matrix_vector, "segmented_scan": _segment_length, "pagerank": _graph,
+    "spmm_csr": _spmm_features,
     "spmv_csr": _row_spread, "spmv_coo": _row_spread, "spmv_ell": _row_spread, "spmv_sellp": _row_spread,
     "spmv_hybrid": _row_spread, "sptrsv": _row_spread, "bfs": _frontier, "attention": _attention_features,
     "softmax": _row_blocks, "layernorm": _row_blocks, "gather": _table_density, "scatter_add": _table_density,

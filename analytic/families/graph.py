@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..work import INDEX_BYTE, SECTOR_BYTE, Arguments, Family, Param, Work, make_work
-
-
-def _fill_degrees(a: dict[str, NDArray[Any]]) -> None:
-    degree = a["edges"] / a["nodes"]
-    a["avg_degree"] = np.where(np.isnan(a["avg_degree"]), degree, a["avg_degree"])
+from .sparse import DEGREES, fill_degrees
 
 
 def _bfs(a: Arguments, byte: float) -> Work:
@@ -36,11 +29,10 @@ def _floyd_warshall(a: Arguments, byte: float) -> Work:
 
 
 FAMILIES: tuple[Family, ...] = (
-    Family("bfs", (Param("nodes"), Param("edges"), Param("levels"), Param("avg_degree", "real", required=False),
-                   Param("max_degree", "real", required=False), Param("std_degree", "real", required=False),
-                   Param("frontier", "list", required=False), Param("structure", "text", required=False)),
+    Family("bfs", (Param("nodes"), Param("edges"), Param("levels"), *DEGREES,
+                   Param("frontier", "list", required=False)),
            _bfs, "irregular", meaning="breadth-first search; edges are directed edges stored", precision="int32",
-           derive=_fill_degrees),
+           derive=fill_degrees),
     Family("floydwarshall", (Param("nodes"),), _floyd_warshall, "balanced",
            meaning="all-pairs shortest paths, a launch a vertex", precision="int32"),
 )  # fmt: skip

@@ -82,8 +82,7 @@ def _hybrid(a: Arguments, byte: float) -> FloatArray:
 def _spmm(a: Arguments, byte: float) -> Work:
     dense = a["cols_dense"]
     rows, nnz = a["rows"], a["nnz"]
-    cols = np.where(np.isnan(a["cols"]), rows, a["cols"])
-    x = np.minimum(nnz, cols) * dense * byte
+    x = np.minimum(nnz, a["cols"]) * dense * byte
     return make_work(
         2.0 * nnz * dense, _csr(a, byte) + x, rows * dense * byte, threads=rows * dense,
         reread_byte=np.maximum(nnz * dense * byte - x, 0.0), chain=nnz / rows,
@@ -128,6 +127,17 @@ def _corners(a: dict[str, NDArray[Any]]) -> None:
         a[name] = np.where(np.isnan(a[name]), value, a[name])
 
 
+DEGREES = (
+    *(Param(name, "real", required=False) for name in ("avg_degree", "max_degree", "std_degree")),
+    Param("structure", "text", required=False),
+)
+
+
+def fill_degrees(a: dict[str, NDArray[Any]]) -> None:
+    """The average degree follows from edges and nodes."""
+    a["avg_degree"] = np.where(np.isnan(a["avg_degree"]), a["edges"] / a["nodes"], a["avg_degree"])
+
+
 LIBRARY = {"nvidia": "cusparse", "amd": "rocsparse"}
 
 
@@ -142,13 +152,16 @@ FAMILIES: tuple[Family, ...] = (
     _spmv("spmv_ell", _ell, "y = A·x, rows padded to the longest"),
     _spmv("spmv_sellp", _sellp, "y = A·x, slices padded to their longest row"),
     _spmv("spmv_hybrid", _hybrid, "y = A·x, padded part plus coordinate list"),
-    Family("spmm_csr", (Param("rows"), Param("nnz"), Param("cols_dense"), Param("cols", required=False)), _spmm,
-           "irregular", meaning="Y = A·X with cols_dense columns", precision="fp32", reference=LIBRARY),
+    Family("spmm_csr", (Param("cols_dense"), *MATRIX), _spmm, "irregular",
+           meaning="Y = A·X with cols_dense columns", precision="fp32", derive=_fill_row_statistics,
+           reference=LIBRARY),
     Family("sptrsv", (*MATRIX, Param("levels", required=False), Param("launches", required=False)), _sptrsv,
            "irregular", meaning="triangular solve by levels", precision="fp64", derive=_fill_row_statistics),
-    Family("pagerank", (Param("nodes"), Param("edges"), Param("iterations", required=False, default=1.0)), _pagerank,
-           "irregular", meaning="power iteration on a graph"),
-    Family("mesh_gather_scatter", (Param("zones"), Param("points"), Param("corners"),
-            Param("nx", required=False), Param("ny", required=False), Param("order", "text", required=False)),
-           _mesh, "irregular", meaning="unstructured-mesh corner sums, as in hydrodynamics codes", precision="fp64", derive=_corners),
+    Family("pagerank", (Param("nodes"), Param("edges"), Param("iterations", required=False, default=1.0), *DEGREES),
+           _pagerank, "irregular", meaning="power iteration on a graph", derive=fill_degrees),
+    Family("mesh_gather_scatter",
+           (Param("zones"), Param("points"), Param("corners"), Param("nx", required=False), Param("ny", required=False),
+            Param("order", "text", required=False)),
+           _mesh, "irregular", meaning="unstructured-mesh corner sums, as in hydrodynamics codes", precision="fp64",
+           derive=_corners),
 )  # fmt: skip

@@ -143,8 +143,11 @@ def _hash_probe(a: Arguments, byte: float) -> Work:
 
 
 def _segmented_scan(a: Arguments, byte: float) -> Work:
-    n = a["n"]
-    return make_work(2.0 * n, n * (byte + 4.0), n * byte, threads=n, launches=2.0, chain=2.0)
+    n, segments = a["n"], a["segments"]
+    # a warp a segment walks it 32 elements at a time, each step waiting for the carry of the one before
+    return make_work(
+        2.0 * n, n * byte + segments * 4.0, n * byte, threads=segments * 32.0, chain=1.0 + np.ceil(n / segments / 32.0)
+    )
 
 
 def _copy_bytes(a: Arguments, byte: float) -> Work:
@@ -171,7 +174,7 @@ FAMILIES: tuple[Family, ...] = (
     _family("reduction", _reduction, "sum of n elements", N),
     _family("scan", _scan, "prefix sums", N),
     _family("segmented_scan", _segmented_scan, "prefix sums within segments", N,
-            Param("segments", required=False), kind="balanced"),
+            Param("segments"), kind="balanced"),
     _family("sort", _sort, "radix sort of keys", N, kind="balanced"),
     _family("radix_sort", _sort, "radix sort of keys", N, kind="balanced"),
     _family("merge_sorted", _merge, "sorted lists of m and n keys into one", Param("m"), N, kind="balanced"),
