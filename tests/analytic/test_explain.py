@@ -1,0 +1,104 @@
+"""Explanations: the steps are the baseline's own numbers, what binds is the longest, units and ends are said."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernelcast.analytic.baseline import baseline
+from kernelcast.analytic.explain import Explanation, explain_baseline
+from kernelcast.analytic.families import FAMILIES
+from kernelcast.analytic.platform import load_platform, platform_ids
+from kernelcast.analytic.units import parse_quantity
+
+CASES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "product": ("gemm", {"m": 4096, "n": 4096, "k": 4096}, "fp16"),
+    "skinny": ("gemm", {"m": 8, "n": 8192, "k": 8192}, "fp16"),
+    "sparse": ("spmv_csr", {"rows": 400000, "cols": 400000, "nnz": 4000000}, "fp64"),
+    "copy": ("vector_copy", {"n": 10**8}, "fp32"),
+    "tiny": ("vector_copy", {"n": 100}, "fp32"),
+    "arithmetic": ("nbody", {"bodies": 200000}, "fp32"),
+    "graph": ("bfs", {"nodes": 10**6, "edges": 6 * 10**6, "levels": 12}, "int32"),
+}
+
+
+def explain(case: str, platform_id: str) -> tuple[Any, Explanation]:
+    family, params, precision = CASES[case]
+    platform = load_platform(platform_id)
+    base = baseline(family, params, precision, platform)
+    return base, explain_baseline(base, platform, precision)
+
+
+@pytest.mark.parametrize("platform_id", platform_ids())
+@pytest.mark.parametrize("case", CASES)
+def test_steps_on_every_platform(case: str, platform_id: str) -> None:
+    base, said = explain(case, platform_id)
+    total = float(base.time_s[0])
+    side = [step for step in said.steps if step.competes]
+    added = sum(step.time_s for step in said.steps if step.competes is False)
+    assert side and said.equations and said.binding and said.to_move
+    assert all(step.time_s >= 0.0 and step.equation for step in said.steps)
+    if base.guard[0] or base.terms.get("bound", [0.0])[0]:
+        assert said.guard.startswith("acted")
+    elif base.route == "generic":  # the longest side plus what is added is the time
+        traffic = sum(step.time_s for step in side if step.name.endswith("traffic"))
+        rest = [step.time_s for step in side if not step.name.endswith("traffic")]
+        assert max([traffic, *rest]) + added == pytest.approx(total, rel=1e-9)
+    elif not load_platform(platform_id).as_published:
+        assert max(step.time_s for step in side) + added == pytest.approx(total, rel=1e-9)
+    else:
+        loop = next(step.time_s for step in said.steps if step.competes is None)
+        assert loop + added == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_quotients_are_what_they_say(case: str) -> None:
+    """`amount … ÷ rate … = time`, read back from the words, to their four digits."""
+    _, said = explain(case, "mi300x")
+    checked = 0
+    for step in said.steps:
+        match = re.fullmatch(r"([\d.e+]+ \S+) .*÷ ([\d.e+]+ \S+/s) .*= ([\d.]+ \S+)", step.words)
+        if match and "K-step" not in step.words:
+            unit = "FLOP" if "FLOP" in match[1] else "B"
+            amount, rate = parse_quantity(match[1], unit), parse_quantity(match[2], f"{unit}/s")
+            assert amount / rate == pytest.approx(parse_quantity(match[3], "s"), rel=2e-3)
+            checked += 1
+    assert checked
+
+
+def test_both_ends_of_every_byte_count_are_named() -> None:
+    for case in CASES:
+        _, said = explain(case, "mi300a")
+        for step in said.steps:
+            if step.name.endswith("traffic"):
+                assert " ↔ " in step.words
+
+
+def test_what_binds() -> None:
+    assert explain("arithmetic", "h200")[1].binding.startswith("arithmetic, ")
+    assert explain("copy", "h200")[1].binding.startswith(("memory traffic", "traffic"))
+    assert explain("tiny", "h200")[1].binding.startswith("launches, 880 ns")
+    assert "instead of 4.3 TB/s" in explain("copy", "h200")[1].to_move
+    assert explain("product", "b200-as-published")[1].equations[0].startswith("Eqs. (2), (3), (4), (7), (8) as printed")
+
+
+def test_a_class_scale_is_said() -> None:
+    platform = load_platform("h200").with_overrides({"class_scale_memory": 1.25})
+    base = baseline("vector_copy", {"n": 10**8}, "fp32", platform)
+    said = explain_baseline(base, platform, "fp32")
+    assert any("× 1.25 (class_scale)" in step.words for step in said.steps)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(sorted(FAMILIES)), st.integers(64, 4096), st.sampled_from(["h200", "mi300x", "t4"]))
+def test_every_family_can_be_explained(name: str, size: int, platform_id: str) -> None:
+    family, platform = FAMILIES[name], load_platform(platform_id)
+    params = {p.name: float(size) for p in family.params if p.kind in ("size", "real") and p.name != "load"}
+    precision = "fp16" if family.precision == "bf16" else family.precision  # T4 has no bf16
+    base = baseline(name, params, precision, platform)
+    said = explain_baseline(base, platform, precision)
+    assert said.binding
+    assert not any("nan" in step.words for step in said.steps)
