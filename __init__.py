@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .analytic.errors import InputError, KernelcastError, RefusedError
     from .analytic.platform import Platform, load_platform
     from .registry.api import compare, platforms, predict_runs, train
+    from .registry.application import predict_workload
     from .registry.predictor import Prediction, predict
     from .training.model import Model
 
@@ -30,6 +31,7 @@ _HOME = {
     "predict": "registry.predictor",
     "Prediction": "registry.predictor",
     "predict_runs": "registry.api",
+    "predict_workload": "registry.application",
     "train": "registry.api",
     "compare": "registry.api",
     "platforms": "registry.api",
@@ -49,6 +51,7 @@ __all__ = [
     "platforms",
     "predict",
     "predict_runs",
+    "predict_workload",
     "train",
 ]
 
