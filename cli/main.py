@@ -69,9 +69,13 @@ def _say(message: str) -> None:
 def status_of(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; every failure is said on standard error, without a traceback."""
     try:
-        result = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        # not app(…): its own handling of interrupts and closed pipes says nothing of what happened
+        command = typer.main.get_command(app)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with command.make_context("kernelcast", words) as context:
+            command.invoke(context)
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        return 0
     except KernelcastError as fault:
         _debug()
         _say(str(fault))
@@ -106,8 +110,8 @@ def _other(fault: Exception) -> int:
 
 def _usage(fault: Any, message: str) -> int:
     context = getattr(fault, "ctx", None)
-    if not message.strip() and context is not None:  # called without a command: the help is the message
-        typer.echo(context.get_help())
+    if type(fault).__name__ == "NoArgsIsHelpError" and context is not None:  # the help is the message
+        typer.echo(context.get_help(), err=True)
         return USAGE
     command = getattr(context, "command_path", "kernelcast") if context is not None else "kernelcast"
     _say(f"{message} (see `{command} --help`)")

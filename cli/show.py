@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,14 @@ def console() -> Console:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else PLAIN_WIDTH
-    return Console(width=width, highlight=False, emoji=False, markup=False, soft_wrap=False)
+    made = Console(width=width, highlight=False, emoji=False, markup=False, soft_wrap=False)
+    # rich ends the process with status 1 when the reader has gone; main knows better
+    made.on_broken_pipe = _reader_gone  # type: ignore[method-assign]
+    return made
+
+
+def _reader_gone() -> NoReturn:
+    raise BrokenPipeError
 
 
 def table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from ..analytic.errors import InputError
@@ -69,4 +70,5 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as fault:
         raise cannot_write(path, fault) from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)

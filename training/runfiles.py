@@ -10,6 +10,7 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,8 @@ def save_table(frame: pd.DataFrame, path: Path) -> None:
     except OSError as fault:
         raise InputError(f"{path}: cannot be written ({fault.strerror or fault})") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder that is none has no such file either
+            temporary.unlink(missing_ok=True)
 
 
 def _read_parquet(data: bytes, path: Path, skip_bad: bool) -> LoadedTable:
