@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..analytic.errors import InputError, nearest_names
-from ..analytic.platform import load_platform
+from ..analytic.platform import load_platform, platform_ids
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +21,9 @@ def _folder() -> Path:
 
 
 def shipped_tables() -> dict[str, Path]:
-    """Platform id → path of the table of its measured runs."""
-    return {path.stem: path for path in sorted(_folder().glob("*.parquet"))}
+    """Platform id → path of the table of its measured runs (hold-outs and repeats are not for training)."""
+    known = set(platform_ids())
+    return {path.stem: path for path in sorted(_folder().glob("*.parquet")) if path.stem in known}
 
 
 def read_tables(paths: Sequence[str | Path], *, skip_bad: bool = False, require_time: bool = True
