@@ -20,6 +20,7 @@ from .platform import Platform
 from .validity import FloatArray, positive
 
 SWEEP_POINTS = 129
+LARGEST = 1e15
 BISECTIONS = 40
 TOLERANCE = 1e-10
 
@@ -138,6 +139,8 @@ def parse_range(name: str, text: str, whole: bool = True) -> Range | None:
         raise InputError(f"{name}={text}: write a range as LOW..HIGH, such as {name}=64..16384") from None
     if not (np.isfinite(low) and np.isfinite(high) and 0 < low < high):
         raise InputError(f"{name}={text}: a range needs 0 < LOW < HIGH")
+    if high > LARGEST:
+        raise InputError(f"{name}={text}: {high:g} is too large for the size of anything")
     return Range(name, low, high, whole)
 
 

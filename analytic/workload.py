@@ -6,6 +6,7 @@ together, as arrays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -248,13 +249,17 @@ def workload_baseline(workload: Workload, platform: Platform, *, cache: str = "w
     refuse_open(workload)
     routing = workload.routing or ("published" if platform.as_published else "generic")
     try:
-        evaluated = evaluate(workload.segments, platform, cache, routing)
+        with np.errstate(over="ignore", invalid="ignore"):
+            evaluated = evaluate(workload.segments, platform, cache, routing)
     except KernelcastError as error:
         raise type(error)(f"{workload.path}: {error}") from None
     segments = tuple(
         _segment_time(segment, done, platform, segment.name in workload.fused)
         for segment, done in zip(workload.segments, evaluated, strict=True)
     )
+    for segment in segments:
+        if not math.isfinite(segment.time_s):
+            raise InputError(f"{workload.path}: segments ({segment.name}): too large for a time that a number can hold")
     return WorkloadTime(workload, platform, segments, _together(workload, platform))
 
 

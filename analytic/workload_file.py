@@ -6,18 +6,19 @@ refused until they are set. Everything wrong with a file is one InputError that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from .errors import InputError, nearest_names
 from .families import FAMILIES
 from .platform_file import read_yaml
 from .units import parse_quantity
-from .work import PRECISION_BYTE, usage
+from .work import PRECISION_BYTE, Param, usage
 
 CHARACTERISATIONS = ("first-principles", "profiler-derived", "published")
 SUFFIXES = (".yaml", ".yml")
@@ -25,7 +26,9 @@ SUFFIXES = (".yaml", ".yml")
 
 def _quantity(unit: str) -> BeforeValidator:
     def parse(value: Any) -> Any:
-        if value is None or isinstance(value, bool) or not isinstance(value, int | float | str):
+        if isinstance(value, bool):
+            raise ValueError(f"a number in {unit} is needed, not true or false")
+        if not isinstance(value, int | float | str):
             return value
         try:
             return parse_quantity(value, unit)
@@ -37,6 +40,7 @@ def _quantity(unit: str) -> BeforeValidator:
 
 Flop = Annotated[float, _quantity("FLOP"), Field(ge=0.0, allow_inf_nan=False)]
 Byte = Annotated[float, _quantity("B"), Field(ge=0.0, allow_inf_nan=False)]
+SomeByte = Annotated[float, _quantity("B"), Field(gt=0.0, allow_inf_nan=False)]
 Count = Annotated[float, _quantity("count"), Field(ge=1.0, allow_inf_nan=False)]
 CountOrNone = Annotated[float, _quantity("count"), Field(ge=0.0, allow_inf_nan=False)]
 Fraction = Annotated[float, _quantity("ratio"), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -69,9 +73,12 @@ class Published(_Model):
         """A published time may carry its unit: `{quantity: time_s, value: 157 ms}`."""
         if not isinstance(data, dict) or not isinstance(data.get("value"), str):
             return data
-        if str(data.get("quantity", "")).endswith("_s"):
+        if not str(data.get("quantity", "")).endswith("_s"):
+            return data
+        try:
             return data | {"value": parse_quantity(data["value"], "s")}
-        return data
+        except InputError as error:
+            raise ValueError(str(error)) from None
 
 
 class Segment(_Model):
@@ -98,13 +105,19 @@ class Segment(_Model):
     """Share of `bytes` found in the last-level cache; from the working set where it is not given."""
     alpha: Fraction | None = None
     """Share of the shorter of arithmetic and traffic that hides behind the longer; 1 (all of it) where not given."""
-    bytes_in_flight: Byte | None = None
+    bytes_in_flight: SomeByte | None = None
     """Bytes outstanding at a time, where the kernel is too small to keep memory busy (Little's law)."""
     m_case: Positive = 1.0
     m_case_source: str = ""
     transfers: tuple[Transfer, ...] = ()
     syncs: CountOrNone | None = 0.0
     published: tuple[Published, ...] = ()
+
+    @field_validator("params", mode="before")
+    @classmethod
+    def _numbers(cls, params: Any) -> Any:
+        """YAML 1.1 reads 1e6 as text: numbers written so are numbers here."""
+        return {name: _plain(value) for name, value in params.items()} if isinstance(params, dict) else params
 
     @model_validator(mode="after")
     def _consistent(self) -> Segment:
@@ -113,7 +126,7 @@ class Segment(_Model):
             _check_family(self)
         elif "params" in given or "tile" in given:
             raise ValueError(f"{'params' if 'params' in given else 'tile'}: only with kernel, which is not given")
-        elif not given & {"flop", "bytes", "transfers", "syncs"}:
+        elif not self.open_fields() and not (self.flop or self.bytes or self.transfers or self.syncs):
             raise ValueError("flop: the segment has no work: give flop and bytes, or kernel and params")
         if self.precision is not None and self.precision not in PRECISION_BYTE:
             raise ValueError(f"precision: unknown {self.precision!r}{nearest_names(self.precision, PRECISION_BYTE)}")
@@ -150,9 +163,29 @@ def _check_family(segment: Segment) -> None:
     for key in segment.params:
         if key not in family.names:
             raise ValueError(f"params.{key}: unknown parameter{nearest_names(key, family.names)}; {usage(family)}")
+    for param in family.params:
+        _check_param(param, segment.params.get(param.name))
+    if segment.tile is not None and family.route != "matrix":
+        raise ValueError(f"tile: only a matrix product has one, not {name}")
     for field in _COUNTED:
         if field in segment.model_fields_set:
             raise ValueError(f"{field}: not with kernel: the family {name} counts its own work")
+
+
+def _check_param(param: Param, value: Any) -> None:
+    """Raise ValueError where a value is not of the kind of its parameter; None is an open field."""
+    if value is None:
+        return
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    fits = {
+        "size": number and value >= 1 and value == int(value), "real": number and value >= 0,
+        "flag": isinstance(value, bool) or value in (0, 1), "list": isinstance(value, list),
+        "text": isinstance(value, str | int | float),
+    }  # fmt: skip
+    wanted = {"size": "a whole number, 1 or more", "real": "a number, 0 or more", "flag": "true or false",
+              "list": "a list", "text": "a word"}  # fmt: skip
+    if not fits[param.kind]:
+        raise ValueError(f"params.{param.name}: {wanted[param.kind]} is needed, not {value!r:.40}")
 
 
 class Include(_Model):
@@ -297,9 +330,12 @@ def changed_segment(segment: Segment, field: str, value: str | float, where: str
         raise InputError(f"{where}: cannot set {segment.name}.{field}={value}: {fault}") from None
 
 
-def _plain(value: str | float) -> str | float:
-    """A number where the text is one, else the text."""
+def _plain(value: Any) -> Any:
+    """A number where a text is one (whole where it is whole), else the value as it is."""
+    if not isinstance(value, str):
+        return value
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
         return value
+    return int(number) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else number

@@ -36,6 +36,14 @@ FAULTS = {
     "unknown family": ("name: a, kernel: gem", r"\(a\)\.kernel: unknown family 'gem' \(did you mean"),
     "unknown parameter": ("name: a, kernel: gemm, params: {q: 1}", r"\(a\)\.params\.q: unknown parameter"),
     "counts beside a family": ("name: a, kernel: gemm, flop: 3", r"\(a\)\.flop: not with kernel"),
+    "parameter of a wrong kind": ("name: a, kernel: gemm, params: {m: [1]}", r"\(a\)\.params\.m: a whole number"),
+    "half a size": ("name: a, kernel: gemm, params: {m: 1.5}", r"\(a\)\.params\.m: a whole number, 1 or more"),
+    "tile of a transform": ("name: a, kernel: fft, params: {n: 8}, tile: [64, 64, 64]", r"\(a\)\.tile: only a matrix"),
+    "truth for a number": ("name: a, bytes: true", r"\(a\)\.bytes: a number in B is needed"),
+    "nothing to do": ("name: a, bytes: 0", r"\(a\)\.flop: the segment has no work"),
+    "nothing in flight": ("name: a, bytes: 1, bytes_in_flight: 0", r"\(a\)\.bytes_in_flight: .*greater than 0"),
+    "published nonsense": ("name: a, bytes: 1, published: [{platform: t4, quantity: t_s, value: soon}]",
+                           r"published\[0\]: 'soon' is not a number"),
     "tile without a family": ("name: a, bytes: 1, tile: [64, 64, 64]", r"\(a\)\.tile: only with kernel"),
     "wrong unit": ("name: a, flop: 1 GB, precision: fp32", r"\(a\)\.flop: unit 'GB' has the wrong dimension"),
     "negative": ("name: a, bytes: -1", r"\(a\)\.bytes: .*greater than or equal to 0"),
@@ -114,6 +122,17 @@ def test_a_missing_family_parameter(tmp_path: Path) -> None:
                            "{m: 1, n: 1, k: 1}")  # fmt: skip
     with pytest.raises(InputError, match=r"segments \(a\)\.params: gemm: parameter 'k' is missing"):
         workload_baseline(load_workload(path), load_platform("h200"))
+
+
+def test_sizes_beyond_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path, "name: a, bytes: 1.0e+308, n_exec: 1.0e+308")
+    with pytest.raises(InputError, match=r"app\.yaml: segments \(a\): too large"):
+        workload_baseline(load_workload(path), load_platform("h200"))
+
+
+def test_numbers_that_yaml_reads_as_text(tmp_path: Path) -> None:
+    segment = load_workload(write(tmp_path, "name: a, kernel: vector_copy, params: {n: 1e6}")).segments[0]
+    assert segment.params == {"n": 1000000}
 
 
 def test_quantities_carry_units(tmp_path: Path) -> None:
