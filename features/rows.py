@@ -123,7 +123,8 @@ def _matrix_vector(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, p
                    ) -> dict[str, FloatArray]:  # fmt: skip
     slots = platform.value("compute_units")
     return {"log2_n_over_m": log2(a["n"] / a["m"]), "tail_rows": tail(a["m"], slots),
-            "tail_rows_4": tail(a["m"] / 4.0, slots), "align_row": alignment_log2(np.asarray(a["n"], dtype=np.float64), byte)}  # fmt: skip
+            "tail_rows_4": tail(a["m"] / 4.0, slots),
+            "align_row": alignment_log2(np.asarray(a["n"], dtype=np.float64), byte)}  # fmt: skip
 
 
 def _segment_length(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform

@@ -85,9 +85,6 @@ def _short_search(objective: Any, start: Floats, bounds: Any) -> tuple[Floats, f
 
 def fit_process(x: Floats, y: Floats, columns: NDArray[np.intp], seed: int = 0) -> Process:
     """Fit a Matérn-3/2 process with a length scale a column to (n, all) features, of which it sees `columns`."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -100,9 +97,7 @@ def fit_process(x: Floats, y: Floats, columns: NDArray[np.intp], seed: int = 0) 
     tuning = rows[:TUNING_ROWS]
     kernel = ConstantKernel(0.1, (1e-3, 10.0)) * Matern(np.full(len(columns), 3.0), (0.2, 100.0), nu=1.5)
     kernel = kernel + WhiteKernel(1e-3, (1e-5, 0.3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        tuned = GaussianProcessRegressor(kernel, optimizer=_short_search, random_state=seed).fit(z[tuning], y[tuning])
+    tuned = GaussianProcessRegressor(kernel, optimizer=_short_search, random_state=seed).fit(z[tuning], y[tuning])
     fixed = GaussianProcessRegressor(tuned.kernel_, optimizer=None).fit(z[rows], y[rows])
     product = fixed.kernel_.k1
     return Process(shift, scale, z[rows], np.asarray(fixed.alpha_), np.atleast_1d(product.k2.length_scale),

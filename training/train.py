@@ -175,10 +175,16 @@ def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], 
 
     Large families start first so that none is left alone at the end; every fit is seeded, so order changes nothing.
     """
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
     names = sorted(by_family)
     largest_first = sorted(names, key=lambda name: -sum(len(group.index) for group in by_family[name]))
     done = 0
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    # warning filters are one for all threads, so they are set here and not in each fit
+    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a length scale at its bound only says "not needed"
         futures = {name: pool.submit(work, name, by_family[name]) for name in largest_first}
         waiting = {future: name for name, future in futures.items()}
         for future in as_completed(waiting):

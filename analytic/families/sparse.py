@@ -17,6 +17,9 @@ ROW_STATISTICS = tuple(
 MATRIX = (Param("rows"), Param("cols"), Param("nnz"), *ROW_STATISTICS, Param("structure", "text", required=False))
 
 
+UNKNOWN_LONGEST = 8.0
+
+
 def _fill_row_statistics(a: dict[str, NDArray[Any]]) -> None:
     """The mean follows from nnz and rows; an unknown longest row is taken as the mean plus three deviations."""
     hole = np.isnan(a["cols"])
@@ -24,7 +27,9 @@ def _fill_row_statistics(a: dict[str, NDArray[Any]]) -> None:
     mean = a["nnz"] / a["rows"]
     a["row_mean"] = np.where(np.isnan(a["row_mean"]), mean, a["row_mean"])
     a["row_std"] = np.where(np.isnan(a["row_std"]), 0.0, a["row_std"])
-    longest = np.ceil(a["row_mean"] + 3.0 * a["row_std"])
+    # the wait for the longest row is only counted where that row is known: a mean says nothing of it
+    a["known_longest"] = np.where(np.isnan(a["row_max"]), UNKNOWN_LONGEST, a["row_max"])
+    longest = a["row_mean"] + 3.0 * a["row_std"]
     a["row_max"] = np.where(np.isnan(a["row_max"]), longest, a["row_max"])
 
 
@@ -50,7 +55,7 @@ def _product(stored: Callable[[Arguments, float], FloatArray], per_row_thread: b
         return make_work(
             2.0 * a["nnz"], matrix + x, rows * byte, threads=rows if per_row_thread else a["nnz"],
             working_set_byte=matrix + x + rows * byte, reread_byte=again,
-            chain=np.minimum(a["row_max"], 64.0 + a["row_max"] / 32.0),
+            chain=np.minimum(a["known_longest"], 64.0 + a["known_longest"] / 32.0),
         )  # fmt: skip
 
     return work
@@ -85,7 +90,7 @@ def _spmm(a: Arguments, byte: float) -> Work:
     x = np.minimum(nnz, a["cols"]) * dense * byte
     return make_work(
         2.0 * nnz * dense, _csr(a, byte) + x, rows * dense * byte, threads=rows * dense,
-        reread_byte=np.maximum(nnz * dense * byte - x, 0.0), chain=nnz / rows,
+        reread_byte=np.maximum(nnz * dense * byte - x, 0.0), chain=a["known_longest"] / 8.0 + 2.0,
     )  # fmt: skip
 
 
