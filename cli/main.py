@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..analytic.errors import KernelcastError
-from . import crossover, demo, explain, models, platforms, predict, tiles, train, workload
+from . import crossover, demo, explain, measure, models, platforms, predict, tiles, train, workload
 from .show import clean_lines
 
 DEBUG_VARIABLE = "KERNELCAST_DEBUG"
@@ -38,6 +38,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     workload.workloads,
     train.train,
     train.compare,
+    measure.measure,
     models.models,
     models.promote,
     models.ui,

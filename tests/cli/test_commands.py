@@ -426,3 +426,16 @@ def test_ui_starts_mlflow_on_this_machine_only(run: Run, tracked_home: Path, mon
     assert command[command.index("--backend-store-uri") + 1] == f"sqlite:///{tracked_home / 'mlflow.db'}"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")
     assert "browser" in one_message(run("ui"))
+
+
+# ---- measure
+
+
+def test_measuring_says_what_is_missing(run: Run, home: Path, tmp_path: Path) -> None:
+    assert "--out FILE" in one_message(run("measure"))
+    assert "did you mean" in one_message(run("measure", "-p", "h20o", "--out", tmp_path / "x.parquet"))
+    assert "budget" in one_message(run("measure", "-p", "h200", "--out", tmp_path / "x.parquet", "--budget", "soon"))
+    assert "nothing-like-it" in one_message(
+        run("measure", "-p", "h200", "--out", tmp_path / "x.parquet", "--suite", "nothing-like-it")
+    )
+    assert list(tmp_path.iterdir()) == []
