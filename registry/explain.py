@@ -49,7 +49,7 @@ def sensitivities(
     """
     platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
     question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
-                   prediction.implementation, platform.vendor)  # fmt: skip
+                   prediction.implementation)  # fmt: skip
     base = float(question.described(platform)[0].baseline_s[0])
     out = []
     for row in prediction.parameters:
@@ -71,7 +71,7 @@ def steps_of(
     """The baseline under a prediction, step by step: amount ÷ rate = time, what binds, what would move it."""
     platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
     question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
-                   prediction.implementation, platform.vendor)  # fmt: skip
+                   prediction.implementation)  # fmt: skip
     base = question.described(platform)[0].groups[0].baseline
     return explain_baseline(base, platform, prediction.precision)
 
@@ -85,7 +85,7 @@ def picture(
 
     platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
     question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
-                   prediction.implementation, platform.vendor)  # fmt: skip
+                   prediction.implementation)  # fmt: skip
     work = question.described(platform)[0].groups[0].baseline.work
     point = Point(f"{prediction.kernel} {prediction.precision}", float(work.flop[0]), float(work.compulsory_byte[0]),
                   prediction.predicted_s, prediction.lower_s, prediction.upper_s)  # fmt: skip

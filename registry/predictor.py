@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analytic.errors import InputError
+from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
+from ..training.encode import MISSING
 from . import index
 from .question import Question, ask
 from .used import used_parameters
@@ -99,6 +101,15 @@ def _join(notes: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
         notes[i] = f"{notes[i]}; {text}" if notes[i] else text
 
 
+def _name_reference(described: Described, predicted: Predicted, platform: Platform) -> None:
+    """Name the usual implementation where none was asked for and nothing was learned of the family (NaN difficulty)."""
+    for group in described.groups:
+        usual = FAMILIES[group.family].reference.get(platform.vendor, "")
+        names = predicted.implementation[group.index].astype(str)
+        unsaid = np.isnan(predicted.sigma[group.index]) & np.isin(names, MISSING)
+        predicted.implementation[group.index] = np.where(unsaid, usual, names).astype(object)
+
+
 def _analytic(described: Described, model: Model | None, level: float) -> Predicted:
     """The baseline itself; its band is that of the analytic errors on the model's training rows, if there is one."""
     from ..training.bands import Bands
@@ -136,6 +147,7 @@ def answer(
         label = ANALYTIC
     else:
         predicted, label = found.predict(described, level), index.label(found)
+    _name_reference(described, predicted, platform)
     every = np.isfinite(predicted.predicted_s)
     notes = predicted.note
     if found is None:
@@ -175,7 +187,7 @@ def predict(
     target = load_platform(platform) if isinstance(platform, str) else platform
     if overrides:
         target = target.with_overrides(overrides)
-    question = ask(family, params, precision, cache, implementation, target.vendor)
+    question = ask(family, params, precision, cache, implementation)
     described, used = question.described(target)
     given = answer(described, target, level=level, model=model, analytic=analytic, overridden=tuple(overrides or ()))
     return _prediction(question, target, described, given, level, used)

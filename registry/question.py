@@ -115,8 +115,8 @@ def _checked(family: Family, params: Mapping[str, Any], kernel: str) -> dict[str
     return out
 
 
-def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: str, implementation: str | None,
-        vendor: str) -> Question:  # fmt: skip
+def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: str, implementation: str | None
+        ) -> Question:  # fmt: skip
     """Check a configuration. InputError for what is wrong with it; RefusedError for a kernel without counts."""
     found, known = _family(family, params)
     if cache not in CACHE_STATES:
@@ -134,5 +134,4 @@ def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: st
     element_byte(chosen)  # an unknown name is refused here, before any platform is asked
     if precision is None:
         notes.append(f"precision not given: {chosen} assumed")
-    label = implementation or str(found.reference.get(vendor, ""))
-    return Question(family, found, checked, chosen, cache, label, known, tuple(notes))
+    return Question(family, found, checked, chosen, cache, implementation or "", known, tuple(notes))

@@ -99,6 +99,20 @@ def test_an_unseen_family_is_analytic_within_the_model(stored: Path) -> None:
     assert found.predicted_s == found.baseline_s
 
 
+def test_the_implementation_that_is_taken_is_the_one_of_the_training_runs(stored: Path) -> None:
+    # the usual transpose of the vendor's libraries is another one than that of the synthetic runs
+    assert FAMILIES["transpose"].reference.get("nvidia") != "hand-written"
+    found = ask("transpose", m=500, n=500)
+    assert found.implementation == "hand-written" and "implementation" not in found.note
+    named = ask("transpose", m=500, n=500, implementation="hand-written")
+    assert named.predicted_s == found.predicted_s
+
+
+def test_without_training_runs_the_usual_implementation_is_named(home: Path, unshipped: None) -> None:
+    assert ask(**GEMM).implementation == FAMILIES["gemm"].reference["nvidia"] == "cublas"
+    assert ask(**GEMM, implementation="mine").implementation == "mine"
+
+
 def test_the_assumed_precision_is_named(stored: Path) -> None:
     found = ask("gemm", "h200", m=64, n=64, k=64, analytic=True)
     assert found.precision == FAMILIES["gemm"].precision
