@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..features.describe import Described, Group
 from ..features.rows import Rows
 from .bands import Bands
+from .encode import MISSING
 from .family import FamilyModel, Part, part_of
 from .residual import to_time
 
@@ -109,13 +110,15 @@ class Model:
         half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level)
         note = np.full(index.size, "", dtype=object)
         names = part.rows.categories["implementation"].astype(str)
-        known = np.isin(names, model.domain.implementations) | (len(model.domain.implementations) <= 1)
+        # a table that names no implementation at all says nothing about which ones it holds
+        unnamed = set(model.domain.implementations) <= set(MISSING)
+        known = np.isin(names, model.domain.implementations) | unnamed
         seen = group.precision in model.domain.precisions
         half = half * (1.0 + distance) * np.where(known, 1.0, UNKNOWN_IMPLEMENTATION)
         half = half if seen else half * UNKNOWN_PRECISION
         _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
              f"residual faded, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
-        _add(note, ~known, lambda i: f"implementation {names[i]!r} not in training, band widened "
+        _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training, band widened "
              f"x{UNKNOWN_IMPLEMENTATION:g}")  # fmt: skip
         _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
              f"{group.family}, band widened x{UNKNOWN_PRECISION:g}")  # fmt: skip

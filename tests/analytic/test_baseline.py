@@ -15,7 +15,8 @@ from kernelcast.analytic.work import Family
 PLATFORMS = platform_ids()
 # As printed, Table III and Eq. (12) are neither monotone nor above the bound: those sets are held to the guard only.
 CORRECTED = [name for name in PLATFORMS if not load_platform(name).as_published]
-# A wider window leaves fewer valid positions in an unpadded image; optional sizes that say the same thing twice (nnz ÷ rows, say) cannot be varied one at a time.
+# A wider window leaves fewer valid positions in an unpadded image; optional sizes that say the same thing twice
+# (nnz ÷ rows, say) cannot be varied one at a time.
 DEPENDENT = {"row_mean", "row_std", "row_max", "row_min", "row_q1", "row_median", "row_q3", "mean_col_distance",
              "avg_degree", "max_degree", "std_degree", "l2_bytes", "working_set", "registers", "smem_bytes", "int_ops",
              "window", "block", "load", "threads", "hw", "ksize", "out_channels", "seq", "kv_heads", "kernel_h",
@@ -140,7 +141,7 @@ def test_bad_sizes_are_named(params: dict[str, object], words: str) -> None:
 
 
 def test_unknown_names_come_with_the_nearest_ones() -> None:
-    with pytest.raises(InputError, match="did you mean .*gemm"):
+    with pytest.raises(InputError, match=r"did you mean .*gemm"):
         family("gem")
     with pytest.raises(InputError, match="fp4"):
         baseline("gemm", {"m": 8, "n": 8, "k": 8}, "fp4", load_platform("h200"))

@@ -109,8 +109,8 @@ def test_a_pointer_cannot_lead_out_of_the_store(stored: Path) -> None:
 
 def test_a_damaged_model_does_not_become_champion(stored: Path, small_model: Model) -> None:
     second = added(small_model)
-    second.folder.joinpath("gemm.ubj").write_bytes(b"")
-    with pytest.raises(InputError, match=r"gemm\.ubj"):
+    second.folder.joinpath("gemm.ubj.gz").write_bytes(b"")
+    with pytest.raises(InputError, match=r"gemm\.ubj.gz"):
         promote(NAME)
     champion = index.champion_entry(PLATFORM)
     assert champion is not None and champion.version == "1"

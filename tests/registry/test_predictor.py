@@ -186,8 +186,8 @@ def test_bad_input_is_one_clear_message(stored: Path, case: str) -> None:
 
 
 def test_a_damaged_champion_is_an_error_and_not_a_quiet_analytic_time(stored: Path) -> None:
-    stored.joinpath("gemm.ubj").write_bytes(b"")
-    with pytest.raises(InputError, match=r"gemm\.ubj"):
+    stored.joinpath("gemm.ubj.gz").write_bytes(b"")
+    with pytest.raises(InputError, match=r"gemm\.ubj.gz"):
         ask(**GEMM)
     assert ask("vector_add", n=10**6).model == "kernelcast-t4@1"  # another family does not need that file
 

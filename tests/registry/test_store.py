@@ -54,13 +54,13 @@ def test_a_model_read_and_written_again_is_the_same_bytes(folder: Path, tmp_path
 
 
 def test_a_family_is_read_when_it_is_used(copy: Path) -> None:
-    (copy / "vector_add.ubj").unlink()
+    (copy / "vector_add.ubj.gz").unlink()
     model = read_model(copy)
     assert set(model.families) == {"gemm", "vector_add", "transpose"}
     assert "gemm" in model.families and model.families.loaded == ()  # type: ignore[attr-defined]
     assert model.families["gemm"].family == "gemm"
     assert model.families.loaded == ("gemm",)  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match=r"vector_add\.ubj"):
+    with pytest.raises(InputError, match=r"vector_add\.ubj.gz"):
         model.families["vector_add"]
 
 
@@ -74,7 +74,7 @@ def test_meta_is_read_without_the_other_files(copy: Path) -> None:
 
 
 def test_no_file_is_a_pickle(folder: Path) -> None:
-    assert {path.suffix for path in folder.iterdir()} == {".json", ".ubj", ".npz"}
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".gz", ".npz"}
     for path in folder.iterdir():
         assert path.read_bytes()[:1] != b"\x80", path.name  # how every pickle since protocol 2 begins
     for path in folder.glob("*.npz"):
@@ -98,7 +98,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize("name", ["model.json", "difficulty.ubj", "difficulty.npz", "gemm.ubj", "gemm.npz"])
+@pytest.mark.parametrize("name", ["model.json", "difficulty.ubj.gz", "difficulty.npz", "gemm.ubj.gz", "gemm.npz"])
 def test_damage_is_found_and_named(copy: Path, name: str, how: str) -> None:
     if not (copy / name).exists():
         pytest.skip(f"this model has no {name}")
@@ -128,7 +128,7 @@ def test_a_changed_number_in_model_json_is_found(copy: Path) -> None:
         read_model(copy)
 
 
-@pytest.mark.parametrize("target", ["../../secret.ubj", "/etc/passwd", "gemm.pkl", "other.ubj"])
+@pytest.mark.parametrize("target", ["../../secret.ubj.gz", "/etc/passwd", "gemm.pkl", "other.ubj.gz"])
 def test_a_file_outside_the_list_is_not_opened(copy: Path, target: str) -> None:
     rewrite(copy, lambda content: content["families"]["gemm"].update({"boosters": [target]}))
     with pytest.raises(InputError, match=r"model\.json"):

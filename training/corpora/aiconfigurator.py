@@ -91,6 +91,7 @@ def load(
     families: Collection[str] = ("gemm", "attention"),
     seed: int = 0,
     keep_single_token_prefill: bool = False,
+    test_sites: bool = True,
 ) -> pd.DataFrame:
     """The run table of the chosen families and platforms; extra columns framework, version, phase, implementation_raw.
 
@@ -98,6 +99,7 @@ def load(
     for equal parameters, and nobody would run it: such rows come only with `keep_single_token_prefill`.
 
     A folder `aiconfigurator` in `data_dir`, with `<gpu>/<family>/…` inside, takes the place of the installed package.
+    `test_sites=False` leaves the test sites out: what a shipped model is trained on.
     `max_rows` is drawn in equal shares for each platform and family, so that no small table is drowned.
     """
     import pandas as pd
@@ -113,8 +115,12 @@ def load(
     if not keep_single_token_prefill:
         parts = [part[(part["phase"] != "context") | (part.get("isl", 2) > 1)] for part in parts]
     share = None if max_rows is None else max_rows // max(len(parts), 1)
-    parts = [sample_rows(part, share, seed) for part in parts]
+    # test sites are found by group, which the conversion makes: without them, sample after it
+    early = share if test_sites else None
+    parts = [sample_rows(part, early, seed) for part in parts]
     frames = [_FAMILIES[str(part["family"].iloc[0])][2](part) for part in parts if len(part)]
+    if not test_sites:
+        frames = [sample_rows(frame[~in_test_split(frame)], share, seed) for frame in frames]
     if not frames:
         raise InputError(f"corpus {NAME}: no row is left for the chosen platforms and families")
     frame = pd.concat(frames, ignore_index=True)

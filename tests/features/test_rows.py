@@ -1,0 +1,67 @@
+"""Feature rows: alignment, padding, tails and factors against hand-made numbers; frames against single rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelcast.features.describe import describe
+from kernelcast.features.rows import alignment_log2, exponent_of, padding_log2, rough_part_log2, tail
+
+
+def test_alignment_is_the_largest_power_of_two_that_divides_the_bytes() -> None:
+    # 4096 * 2 B = 2^13, capped at 2^7; 4100 * 2 B = 8200 = 2^3 * 1025; 3 * 2 B = 2^1 * 3
+    np.testing.assert_array_equal(alignment_log2(np.array([4096.0, 4100.0, 3.0]), 2.0), [7.0, 3.0, 1.0])
+
+
+def test_padding_is_zero_where_the_tile_divides_and_one_where_half_is_padding() -> None:
+    np.testing.assert_allclose(padding_log2(np.array([256.0, 64.0, 192.0]), 128.0), [0.0, 1.0, np.log2(256 / 192)])
+
+
+def test_tail_compares_whole_waves_with_smooth_ones() -> None:
+    # 132 units fill one wave of 132; 133 need two; one unit alone takes the time of 132, capped at 2^6
+    np.testing.assert_allclose(tail(np.array([132.0, 133.0, 1.0]), 132.0), [0.0, np.log2(2 * 132 / 133), 6.0])
+
+
+def test_factors_of_a_transform_length() -> None:
+    n = np.array([1024.0, 3 * 5 * 7 * 16.0, 1031.0, 2 * 11.0])
+    np.testing.assert_allclose(rough_part_log2(n), [0.0, 0.0, np.log2(1031), np.log2(11)])
+    np.testing.assert_array_equal(exponent_of(n, 2), [10.0, 4.0, 0.0, 1.0])
+
+
+def run(kernel: str, precision: str = "fp32", cache: str = "warm", **params: object) -> dict[str, object]:
+    return {"platform": "h200", "kernel": kernel, "precision": precision, "cache": cache, "params": json.dumps(params)}
+
+
+def test_a_mixed_frame_is_described_as_its_rows_would_be_alone() -> None:
+    rows = [
+        run("gemm", "bf16", m=100, n=200, k=300),
+        run("spmv_csr", "fp64", rows=1000, cols=1000, nnz=5000),
+        run("gemm", "bf16", m=4096, n=4096, k=4096),
+        run("bfs", "int32", "cold", nodes=1000, edges=8000, levels=6),
+    ]
+    whole = describe(pd.DataFrame(rows))
+    for i, row in enumerate(rows):
+        alone = describe(pd.DataFrame([row]))
+        assert whole.baseline_s[i] == pytest.approx(alone.baseline_s[0], rel=1e-12)
+        assert whole.naive_s[i] == pytest.approx(alone.naive_s[0], rel=1e-12)
+    assert sorted(int(i) for group in whole.groups for i in group.index) == [0, 1, 2, 3]
+
+
+def test_rows_that_cannot_be_described_are_refused_with_the_reason_and_the_others_kept() -> None:
+    frame = pd.DataFrame([run("gemm", m=8, n=8, k=8), run("warp_drive", n=3), run("gemm", "fp4", m=8, n=8, k=8)])
+    described = describe(frame)
+    assert np.isfinite(described.baseline_s[0])
+    assert set(described.refused) == {1, 2}
+    assert "no counted flops and bytes" in described.refused[1]
+    assert "fp4" in described.refused[2]
+
+
+def test_an_unknown_family_with_counted_work_is_a_segment() -> None:
+    frame = pd.DataFrame([run("my_kernel", name="k")]).assign(flops=1e9, bytes=1e9)
+    described = describe(frame)
+    assert described.groups[0].family == "segment"
+    # 1e9 B across HBM at no more than 4.8e12 B/s
+    assert described.baseline_s[0] > 1e9 / 4.8e12
