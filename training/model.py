@@ -98,7 +98,7 @@ class Model:
         return out
 
     def _predict_group(self, group: Group, model: FamilyModel, level: float, out: Predicted) -> None:
-        part = part_of(group, model.reference)
+        part = part_of(group, model.reference, model.domain.implementations)
         index = group.index
         correction, disagreement = model.log_correction(part)
         distance, column = model.domain.outside(part.rows)
@@ -129,7 +129,7 @@ class Model:
         out.sigma[index] = sigma
         centre = out.predicted_s[index]
         out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
-        out.in_domain[index] = (distance <= 0) & seen & known
+        out.in_domain[index] = (distance <= 0) & seen & known & (not self.meta.get("unseen_platform", False))
         out.note[index], out.implementation[index] = note, names
 
     def _predict_unseen(self, group: Group, level: float, out: Predicted) -> None:

@@ -1,0 +1,83 @@
+"""A family adapted to new hardware: what source models say of it, corrected by a few runs of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .calibration import TERMS
+from .family import FamilyModel, Part
+from .fewrows import FewProcess, thread_terms
+
+Floats = NDArray[np.float64]
+
+
+def source_contributions(source: FamilyModel, part: Part) -> Floats:
+    """What each physical term adds to a source's calibrated time [s], (n, len(TERMS)); they add up to that time."""
+    whole = source.calibrated_s(part)
+    one = np.eye(len(TERMS))
+    columns = np.column_stack([source.calibration.predict_s(part.terms * row, part.regime) for row in one])
+    return np.asarray(columns * (whole / columns.sum(axis=1))[:, None])
+
+
+def contributions(sources: Sequence[FamilyModel], part: Part) -> Floats:
+    """Terms that the few runs may scale, (n, terms) [s].
+
+    With sources: the terms of their calibrated times (their mean), each scaled by 1 where nothing is learned.
+    Without: the plain terms, the baseline, and what one thread has to do.
+    """
+    if not sources:
+        return np.column_stack([part.terms, thread_terms(part.rows)])
+    if any(isinstance(source, AdaptedFamily) for source in sources):
+        return np.mean([source.calibrated_s(part) for source in sources], axis=0)[:, None]
+    return np.asarray(np.mean([source_contributions(source, part) for source in sources], axis=0))
+
+
+def prior_multipliers(sources: Sequence[FamilyModel], terms: int) -> Floats:
+    """Multipliers before any run was seen: the sources' own terms as they are, or the plain baseline alone."""
+    return np.ones(terms) if sources else (np.arange(terms) == TERMS.index("baseline")).astype(np.float64)
+
+
+def transferred_log(sources: Sequence[FamilyModel], part: Part) -> Floats:
+    """Log of the time [s] the sources give, the mean of theirs; NaN-free only with at least one source."""
+    return np.asarray(np.mean([np.log(s.calibrated_s(part)) + s.log_correction(part)[0] for s in sources], axis=0))
+
+
+@dataclass
+class AdaptedFamily(FamilyModel):
+    """`encoder` spans the few runs (and the source rows); `calibration` and `residual` of the base class are unused.
+
+    log T = (1 − joint_share)·(log base + carried + shift + process) + joint_share·(log prior base + joint trees), where
+    carried is the sources' own correction. `kind` names what was chosen.
+    """
+
+    sources: list[FamilyModel] = field(default_factory=list)
+    multipliers: Floats = field(default_factory=lambda: np.zeros(0))
+    shift: float = 0.0
+    process: FewProcess | None = None
+    joint: Any = None
+    joint_share: float = 0.0
+    kind: str = ""
+
+    def calibrated_s(self, part: Part) -> Floats:
+        """The analytic terms as scaled by the few runs [s]."""
+        return np.maximum(contributions(self.sources, part) @ self.multipliers, 1e-9)
+
+    def log_correction(self, part: Part) -> tuple[Floats, Floats]:
+        """(correction, disagreement of its members) of each row."""
+        terms = contributions(self.sources, part)
+        prior = np.log(np.maximum(terms @ prior_multipliers(self.sources, terms.shape[1]), 1e-9))
+        base = np.log(np.maximum(terms @ self.multipliers, 1e-9))
+        carried = transferred_log(self.sources, part) - prior if self.sources else np.zeros(len(base))
+        x = self.encoder.matrix(part.rows)
+        smooth = carried + self.shift + (self.process.predict(x) if self.process is not None else 0.0)
+        if self.joint is None:
+            return smooth, np.abs(smooth - carried)
+        from xgboost import DMatrix
+
+        trees = np.asarray(self.joint.predict(DMatrix(x)), dtype=np.float64) + prior - base
+        return smooth + self.joint_share * (trees - smooth), np.abs(trees - smooth)
