@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analytic.families import FAMILIES
 from ..features.describe import Group
+from ..features.implementation import canonical_labels
 from ..features.rows import Rows
 from .calibration import Calibration, fit_calibration, term_matrix
 from .domain import Domain, fit_domain
@@ -31,9 +33,12 @@ class Part:
     """Label `implementation|precision` of each row: what a calibration regime is."""
 
 
-def part_of(group: Group, reference: dict[str, str]) -> Part:
-    """A described group with missing implementations filled by the reference one of its precision."""
-    given = group.rows.categories["implementation"].astype(str)
+def part_of(group: Group, reference: dict[str, str], known: Collection[str] | None = None) -> Part:
+    """A described group with missing implementations filled by the reference one of its precision.
+
+    known: labels of a trained model, among which another name of the same library is looked for.
+    """
+    given = canonical_labels(group.rows.categories["implementation"], known)
     standard = reference.get(group.precision) or reference.get("", "")
     filled = np.where(np.isin(given, MISSING), standard, given)
     rows = replace(group.rows, categories={**group.rows.categories, "implementation": filled})
@@ -42,18 +47,23 @@ def part_of(group: Group, reference: dict[str, str]) -> Part:
 
 
 def reference_implementations(groups: Sequence[Group]) -> dict[str, str]:
-    """Most frequent implementation by precision; the one over all precisions under the key ''."""
+    """Reference implementation by precision, over all precisions under ''.
+
+    The vendor's library where the family names one and it was measured, else the most frequent label.
+    """
+    standard = FAMILIES[groups[0].family].reference.get(groups[0].platform.vendor, "") if groups else ""
     out: dict[str, str] = {}
     by_precision: dict[str, list[NDArray[Any]]] = {"": []}
     for group in groups:
-        labels = group.rows.categories["implementation"].astype(str)
+        labels = canonical_labels(group.rows.categories["implementation"])
         by_precision.setdefault(group.precision, []).append(labels)
         by_precision[""].append(labels)
     for precision, parts in by_precision.items():
         seen, counts = np.unique(np.concatenate(parts), return_counts=True)
         named = [(int(c), str(s)) for s, c in zip(seen, counts, strict=True) if s not in MISSING]
         if named:
-            out[precision] = max(named)[1]
+            labels = {name for _, name in named}
+            out[precision] = standard if standard in labels else max(named)[1]
     return out
 
 

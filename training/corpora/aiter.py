@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...analytic.errors import InputError
+from ...features.implementation import short_name
 from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "aiter"
-# "aiter <library> splitK=<s> <kernel> [<table>]": the library is the implementation, the rest stays in the raw string
-_PATTERN = re.compile(r"aiter (?P<library>\S+) splitK=")
-_LIBRARIES = {"ck/asm": "ck_asm"}
 
 
 def short_implementation(raw: str) -> str:
     """`ck`, `ck_asm` (the table does not say which of the two), `cktile`, `asm`, `flydsl`, `torch`, `opus`, …"""
-    found = _PATTERN.match(raw)
-    if found is None:
+    short = short_name(raw)
+    if short == raw:
         raise InputError(f"corpus {NAME}: implementation {raw[:80]!r} has not the form 'aiter LIBRARY splitK=…'")
-    return _LIBRARIES.get(found["library"], found["library"])
+    return short
 
 
 def load(

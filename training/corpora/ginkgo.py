@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...analytic.errors import InputError
+from ...features.implementation import short_name
 from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows
 
 if TYPE_CHECKING:
@@ -19,23 +19,13 @@ NAME = "ginkgo"
 EXTREME_RATIO = 100.0
 """A vendor product slower than this many times Ginkgo's CSR on the same matrix is extreme (very unlike rows)."""
 
-_LIBRARIES = {"Ginkgo": "ginkgo", "hipSPARSE": "hipsparse", "cuSPARSE": "cusparse"}
-_STRATEGIES = {"csrc": "csr_classical", "csri": "csr_load_balanced", "csrm": "csr_merge_path", "csrmm": "csr_spmm"}
-_GENERIC = {"gcsr": "csr_generic", "gcsr2": "csr_generic2", "gcoo": "coo_generic"}
-_HYBRID = re.compile(r"hybrid(limit|minstorage)?(\d*)")
-
 
 def short_implementation(raw: str) -> str:
     """`ginkgo_csr`, `ginkgo_csr_classical`, `ginkgo_hybrid_limit_25`, `hipsparse_csr`, `cusparse_csr_generic`, …"""
-    library, _, strategy = raw.partition(" ")
-    if library not in _LIBRARIES or not strategy:
-        raise InputError(f"corpus {NAME}: implementation {raw!r} is none of {', '.join(_LIBRARIES)}")
-    hybrid = _HYBRID.fullmatch(strategy)
-    if hybrid:
-        name = "_".join(["hybrid", *(part for part in hybrid.groups() if part)])
-    else:
-        name = {**_STRATEGIES, **_GENERIC}.get(strategy, strategy)
-    return f"{_LIBRARIES[library]}_{name}"
+    short = short_name(raw)
+    if short == raw:
+        raise InputError(f"corpus {NAME}: implementation {raw!r} is none of Ginkgo, hipSPARSE, cuSPARSE")
+    return short
 
 
 def load(
