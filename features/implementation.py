@@ -86,7 +86,7 @@ def _known_as(label: str, known: Collection[str]) -> str:
 
 
 def canonical_labels(labels: NDArray[Any], known: Collection[str] | None = None) -> NDArray[Any]:
-    """Labels of shape (n,) in short form; those not among `known` (where given) become a known name of their library."""
+    """Labels of shape (n,) in short form; those not among `known` (where given) become a known name of a library."""
     distinct, codes = np.unique(labels.astype(str), return_inverse=True)
     short = [short_name(str(label)) for label in distinct]
     if known is not None:

@@ -30,8 +30,8 @@ T = TypeVar("T")
 
 FOLDS = 5
 FEW_FOLDS = 3
-MANY_ROWS = 60_000
-"""Above this three folds leave each fit rows enough, and two fits are saved."""
+MANY_ROWS = 30_000
+"""In a family above this, three folds leave each fit rows enough, and two fits are saved."""
 WEIGHTS = (0.0, 0.5, 1.0)
 """Shares of the Gaussian process tried; the one with the least out-of-fold error is kept."""
 FEWEST_TOTAL = 8
@@ -207,12 +207,18 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
         raise InputError(f"one model is for one platform; the table holds {', '.join(platforms) or 'none'}")
     described = described or describe(frame)
     time_s = np.asarray(frame["time_s"], dtype=np.float64)
-    fold = folds(frame["group"], FOLDS if len(frame) < MANY_ROWS else FEW_FOLDS, seed + 1)
+    fold = folds(frame["group"], FOLDS, seed + 1)
+    few = folds(frame["group"], FEW_FOLDS, seed + 1)
     by_family = _by_family(described)
     usable = sum(len(g.index) for groups in by_family.values() for g in groups)
     if usable < FEWEST_TOTAL:
         raise InputError(f"{usable} usable rows for {platforms[0]}; at least {FEWEST_TOTAL} are needed to train")
-    learned = _each(by_family, lambda family, groups: _learn_family(family, groups, time_s, fold, seed), progress)
+
+    def learn(family: str, groups: list[Group]) -> _Learned:
+        many = sum(len(group.index) for group in groups) > MANY_ROWS
+        return _learn_family(family, groups, time_s, few if many else fold, seed)
+
+    learned = _each(by_family, learn, progress)
     difficulty, typical, bands = _fit_difficulty(learned, seed)
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
