@@ -181,9 +181,9 @@ def test_text_from_outside_cannot_drive_the_terminal(run: Run, home: Path) -> No
 
 
 def test_a_damaged_model_is_named_with_the_way_out(run: Run, stored: Path) -> None:
-    stored.joinpath("gemm.ubj").write_bytes(b"broken")
+    stored.joinpath("gemm.ubj.gz").write_bytes(b"broken")
     message = one_message(run("predict", *GEMM, "-p", "t4"))
-    assert "gemm.ubj" in message and "kernelcast train" in message
+    assert "gemm.ubj.gz" in message and "kernelcast train" in message
     status, out, _ = run("models", "-p", "t4")
     assert status == 0 and "kernelcast-t4@1" in out
 
