@@ -18,6 +18,7 @@ from .errors import InputError
 from .families import family as find_family
 from .gemm import stage_gemm, wavefront_gemm
 from .platform import Platform
+from .roofline import guard_bound, naive_roofline
 from .work import Family, FloatArray, Work, arguments, element_byte
 
 CACHE_STATES = ("warm", "cold", "unknown")
@@ -107,9 +108,9 @@ def _bound(work: Work, hbm_byte: FloatArray, peak: float, memory: Memory) -> Bou
 
 
 def naive_roofline_s(work: Work, platform: Platform, precision: str) -> FloatArray:
-    """Naive roofline [s]: max(FLOP ÷ dense peak, compulsory bytes ÷ peak HBM bandwidth). Williams et al. 2009."""
+    """Naive roofline [s] of the work, from the datasheet peaks of the platform."""
     peak = platform.peak_flop_per_s(precision, work.unit)
-    return np.maximum(work.flop / peak, work.compulsory_byte / platform.value("hbm_peak_bw"))
+    return naive_roofline(work.flop, work.compulsory_byte, peak, platform.value("hbm_peak_bw"))
 
 
 def _generic(family: Family, work: Work, precision: str, platform: Platform, cache: str
@@ -137,7 +138,7 @@ def _generic(family: Family, work: Work, precision: str, platform: Platform, cac
     }
     details = {
         "compute_s": compute_s, "memory_s": memory_s, "chain_s": chain_s, "launch_s": launch, "hit_rate": h_first,
-        "hbm_byte": hbm_byte, "cache_byte": cache_byte,
+        "hbm_byte": hbm_byte, "cache_byte": cache_byte, "cache_s": cache_byte / memory.cache_byte_per_s,
     }  # fmt: skip
     return terms, details
 
@@ -203,11 +204,10 @@ def baseline_of_work(
         route = "generic"
         terms, details = _generic(family, work, precision, platform, cache)
     time_s = np.sum(list(terms.values()), axis=0)
-    guard = time_s < bound.seconds
-    terms["guard"] = np.where(guard, bound.seconds - time_s, 0.0)
-    time_s = np.sum(list(terms.values()), axis=0)
+    lifted, guard = guard_bound(time_s, bound.seconds)
+    terms["guard"] = lifted - time_s
     return Baseline(
-        np.maximum(time_s, bound.seconds), terms, bound, naive_roofline_s(work, platform, precision), route, guard,
+        lifted, terms, bound, naive_roofline_s(work, platform, precision), route, guard,
         work, details, memory.parameters,
     )  # fmt: skip
 
