@@ -203,7 +203,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     content = read_content(folder)
     data = content["model"]["data"]
     meta = {k: v for k, v in data.get("meta", {}).items() if not (isinstance(v, dict) and any(c[0] == "$" for c in v))}
-    size = sum(int(item["bytes"]) for item in content["files"].values())
+    size = (folder / MODEL_FILE).stat().st_size + sum(int(item["bytes"]) for item in content["files"].values())
     return {"name": data["name"], "platform": data["platform"], "families": sorted(content["families"]),
             "bytes": size, "meta": meta}  # fmt: skip
 
