@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analytic.families import FAMILIES
 from ..features.rows import Rows
 
 Floats = NDArray[np.float64]
 MARGIN = 0.25
 """log₂ units a size may lie outside the box before it counts as outside: 19 %."""
+
+
+SMALLEST = -1.0
+"""log₂ of the smallest size told apart: zero spread (a regular matrix) is next to a half, not infinitely far away."""
 
 
 @dataclass
@@ -32,27 +37,24 @@ class Domain:
         if not names:
             return np.zeros(len(rows.values)), np.full(len(rows.values), "", dtype=object)
         keep = [self.names.index(name) for name in names]
-        values = rows.values[:, [at[name] for name in names]]
+        values = np.maximum(rows.values[:, [at[name] for name in names]], SMALLEST)
         beyond = np.maximum(self.low[keep] - values, values - self.high[keep]) - MARGIN
         beyond = np.nan_to_num(np.maximum(beyond, 0.0), nan=0.0)
         worst = np.argmax(beyond, axis=1)
         return beyond[np.arange(len(worst)), worst], np.array(names, dtype=object)[worst]
 
 
-def boxed(names: tuple[str, ...]) -> list[str]:
-    """The columns the box is made of: sizes and amounts of work, nothing derived from the platform."""
-    amounts = {"log2_flop", "log2_byte"}
-    derived = {"log2_base", "log2_base_over_naive", "log2_base_over_bound", "log2_intensity", "log2_waves",
-               "log2_wave_efficiency", "log2_reread", "log2_reread_ratio", "log2_working_set"}  # fmt: skip
-    return [n for n in names if n in amounts or (n.startswith("log2_") and n not in derived and "_per_" not in n
-                                                 and "_over_" not in n)]  # fmt: skip
+def boxed(family: str, names: tuple[str, ...]) -> list[str]:
+    """The columns the box is made of: the family's own sizes and the amounts of work, nothing of a platform."""
+    own = {f"log2_{p.name}" for p in FAMILIES[family].params} | {"log2_flop", "log2_byte"}
+    return [name for name in names if name in own]
 
 
-def fit_domain(parts: list[Rows]) -> Domain:
+def fit_domain(family: str, parts: list[Rows]) -> Domain:
     """The box around training rows of one family."""
-    names = boxed(parts[0].names)
+    names = boxed(family, parts[0].names)
     stacks = [rows.values[:, [rows.names.index(name) for name in names]] for rows in parts]
-    values = np.concatenate(stacks)
+    values = np.maximum(np.concatenate(stacks), SMALLEST)
     with np.errstate(all="ignore"):
         known = ~np.isnan(values).all(axis=0)  # an optional size that no training row gave bounds nothing
         low = np.where(known, np.min(np.where(np.isnan(values), np.inf, values), axis=0), -np.inf)

@@ -107,4 +107,4 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
         x = np.concatenate([encoder.matrix(r) for r in rows])
         residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
                                 process=process)  # fmt: skip
-    return FamilyModel(name, encoder, calibration, residual, fit_domain(rows), reference, len(time_s))
+    return FamilyModel(name, encoder, calibration, residual, fit_domain(name, rows), reference, len(time_s))

@@ -14,6 +14,7 @@ from kernelcast.features.describe import describe
 from kernelcast.training.bands import FEWEST_SCORES, Bands, fit_bands
 from kernelcast.training.calibration import TERMS, fit_calibration
 from kernelcast.training.compare import compare_split
+from kernelcast.training.domain import fit_domain
 from kernelcast.training.metrics import coverage, summary
 from kernelcast.training.nearest import nearest_utilisation_s
 from kernelcast.training.residual import to_residual, to_time
@@ -144,6 +145,17 @@ def test_out_of_domain_rows_are_flagged_widened_and_explained(frame: pd.DataFram
     assert "outside the training range" in far_p.note[0]
     assert "'never_seen' not in training" in code_p.note[0]
     assert "no measured run" in other_p.note[0]
+
+
+def test_a_size_of_zero_is_next_to_a_small_one_and_not_infinitely_far() -> None:
+    rows = [{"rows": 1000, "cols": 1000, "nnz": 5000, "row_std": std} for std in (0.0, 4.0)]
+    frame = pd.DataFrame({"platform": "h200", "kernel": "spmv_csr", "precision": "fp64", "cache": "warm",
+                          "params": [json.dumps(row) for row in rows]})  # fmt: skip
+    one, both = (describe(part).groups[0].rows for part in (frame.head(1), frame))
+    distance, column = fit_domain("spmv_csr", [one]).outside(both)
+    assert column[1] == "log2_row_std"
+    assert 0.0 < distance[1] < 4.0
+    assert distance[0] == 0.0
 
 
 def test_a_family_never_gets_a_residual_that_loses_out_of_fold() -> None:
