@@ -89,7 +89,7 @@ class _Fit:
             return np.asarray(smooth)
         from xgboost import DMatrix
 
-        trees = few.prior_log[at] + np.asarray(self.joint.predict(DMatrix(few.x[at])), dtype=np.float64)
+        trees = base + np.asarray(self.joint.predict(DMatrix(few.x[at])), dtype=np.float64)
         return np.asarray(smooth + self.joint_share * (trees - smooth))
 
 
@@ -128,11 +128,13 @@ def _terms_process(few: _Few, at: Index, seed: int) -> _Fit:
 
 def _joint(few: _Few, at: Index, seed: int) -> _Fit:
     assert few.source_x is not None and few.source_y is not None
+    scaled = _terms(few, at, seed)  # trees see what is left of each platform's own base
+    base = np.log(np.maximum(few.terms[at] @ scaled.multipliers, 1e-9))
     x = np.concatenate([few.source_x, few.x[at]])
-    y = np.concatenate([few.source_y, few.log_time[at] - few.prior_log[at]])
+    y = np.concatenate([few.source_y, few.log_time[at] - base])
     weight = np.concatenate([np.ones(len(few.source_y)), np.full(len(at), JOINT_WEIGHT)])
     trees = fit_booster(x, y, seed, ROUNDS, weight, **TREES)
-    return _Fit(few.prior, joint=trees, joint_share=1.0)
+    return replace(scaled, joint=trees, joint_share=1.0)
 
 
 def _process_joint(few: _Few, at: Index, seed: int) -> _Fit:
@@ -267,7 +269,7 @@ def _adapt_family(family: str, groups: Sequence[Group], time_s: Floats, group: N
     fit = FITTERS[chosen.name](few, np.arange(len(index)), seed)
     if chosen.refused and sources:  # nothing learned beats the source: a shrunk scalar is all that may be shipped
         fit = _shift(few, np.arange(len(index)), seed) if chosen.scores["shift"] < chosen.scores["as it is"] else fit
-    domain = _merged([s.domain for s in sources], fit_domain([p.rows for p in parts]))
+    domain = _merged([s.domain for s in sources], fit_domain(family, [p.rows for p in parts]))
     model = AdaptedFamily(family, encoder, Calibration(np.zeros(len(TERMS))), None, domain, reference, len(index),
                           _words(len(index), origin, chosen), sources=sources, multipliers=fit.multipliers,
                           shift=fit.shift, process=fit.process, joint=fit.joint, joint_share=fit.joint_share,

@@ -51,8 +51,8 @@ def transferred_log(sources: Sequence[FamilyModel], part: Part) -> Floats:
 class AdaptedFamily(FamilyModel):
     """`encoder` spans the few runs (and the source rows); `calibration` and `residual` of the base class are unused.
 
-    log T = (1 − joint_share)·(log base + carried + shift + process) + joint_share·(log prior base + joint trees), where
-    carried is the sources' own correction. `kind` names what was chosen.
+    log T = log base + (1 − joint_share)·(carried + shift + process) + joint_share·(joint trees): the base holds the
+    multipliers, carried is the correction of the sources. `kind` names what was chosen.
     """
 
     sources: list[FamilyModel] = field(default_factory=list)
@@ -70,14 +70,15 @@ class AdaptedFamily(FamilyModel):
     def log_correction(self, part: Part) -> tuple[Floats, Floats]:
         """(correction, disagreement of its members) of each row."""
         terms = contributions(self.sources, part)
-        prior = np.log(np.maximum(terms @ prior_multipliers(self.sources, terms.shape[1]), 1e-9))
-        base = np.log(np.maximum(terms @ self.multipliers, 1e-9))
-        carried = transferred_log(self.sources, part) - prior if self.sources else np.zeros(len(base))
+        carried = np.zeros(len(terms))
+        if self.sources:
+            prior = np.maximum(terms @ prior_multipliers(self.sources, terms.shape[1]), 1e-9)
+            carried = transferred_log(self.sources, part) - np.log(prior)
         x = self.encoder.matrix(part.rows)
         smooth = carried + self.shift + (self.process.predict(x) if self.process is not None else 0.0)
         if self.joint is None:
             return smooth, np.abs(smooth - carried)
         from xgboost import DMatrix
 
-        trees = np.asarray(self.joint.predict(DMatrix(x)), dtype=np.float64) + prior - base
+        trees = np.asarray(self.joint.predict(DMatrix(x)), dtype=np.float64)
         return smooth + self.joint_share * (trees - smooth), np.abs(trees - smooth)
