@@ -102,6 +102,19 @@ def _gemm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, p
     return out
 
 
+def largest_prime_log2(n: FloatArray) -> FloatArray:
+    """log₂ of the largest prime factor of n, found among divisors below 4096: what picks a transform's radix."""
+    rest = np.round(n).astype(np.int64)
+    largest = np.ones(n.shape)
+    for divisor in (2, *range(3, 4096, 2)):
+        if divisor * divisor > rest.max(initial=1):
+            break
+        while (divides := (rest % divisor == 0) & (rest > 1)).any():
+            rest = np.where(divides, rest // divisor, rest)
+            largest = np.where(divides, float(divisor), largest)
+    return log2(np.maximum(largest, rest))
+
+
 def exponent_of(n: FloatArray, prime: int) -> FloatArray:
     """How often `prime` divides n."""
     rest, count = np.round(n).astype(np.int64), np.zeros(n.shape)
@@ -116,7 +129,8 @@ def exponent_of(n: FloatArray, prime: int) -> FloatArray:
 def _fft_features(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
     n = np.asarray(a["n"], dtype=np.float64)
     powers = {f"power_{prime}": exponent_of(n, prime) for prime in (2, 3, 5, 7)}
-    return {"rough_part": rough_part_log2(n), "log2_points": log2(n * a["batch"]), **powers}
+    factors = {"rough_part": rough_part_log2(n), "largest_prime": largest_prime_log2(n)}
+    return {**factors, "log2_points": log2(n * a["batch"]), **powers}
 
 
 def _matrix_vector(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
