@@ -28,9 +28,9 @@ def frame_of(rows: int) -> pd.DataFrame:
     return pd.DataFrame({"platform": "h200", "kernel": "gemm", "precision": "bf16", "params": params})
 
 
-def seconds(call: Callable[[], object]) -> float:
+def seconds(stage: Callable[[slice], object], part: slice) -> float:
     start = time.perf_counter()
-    call()
+    stage(part)
     return time.perf_counter() - start
 
 
@@ -49,9 +49,9 @@ def main(rows: int) -> None:
     }
     for name, stage in stages.items():
         stage(slice(0, 2))  # imports, files and caches
-        whole = seconds(lambda stage=stage: stage(slice(None)))
-        single = sum(seconds(lambda i=i, stage=stage: stage(slice(i, i + 1))) for i in range(SINGLE)) * rows / SINGLE
-        print(f"{name:14s} {rows} rows at once {whole:8.3f} s   one by one {single:9.2f} s   ratio {single / whole:7.0f}")
+        whole = seconds(stage, slice(None))
+        single = sum(seconds(stage, slice(i, i + 1)) for i in range(SINGLE)) * rows / SINGLE
+        print(f"{name:14s} {rows} rows at once {whole:8.3f} s, one by one {single:9.2f} s, ratio {single / whole:7.0f}")
 
 
 if __name__ == "__main__":
