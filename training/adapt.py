@@ -7,7 +7,7 @@ is not shipped. With ten runs or more the best one is taken; below that only str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ SOURCE_ROWS = 6000
 ROUNDS = 250
 FOLDS = 5
 LEAVE_ONE_OUT_UP_TO = 30
+VETO = 2.0
 GAIN = {"few": 0.9, "many": 0.98}
 """A correction must reduce the left-out error of the un-adapted source to this share of it."""
 
@@ -186,34 +187,74 @@ def _left_out(name: str, few: _Few, fold: NDArray[np.intp], seed: int) -> Floats
     return out
 
 
+def _inside(log_size: Floats) -> NDArray[np.bool_]:
+    """Rows that others enclose in size: leaving out the smallest or the largest run asks for an extrapolation, which is
+    not what a correction is used for (outside the box predictions fade and widen on their own account)."""
+    inside = (log_size > log_size.min()) & (log_size < log_size.max())
+    return inside if inside.sum() >= 3 else np.ones(len(log_size), dtype=bool)
+
+
 def _mean(error: Floats) -> float:
     return float(np.mean(np.abs(np.expm1(-error))))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Every competing correction of one family with runs left out: errors of its rows, and their mean inside."""
+
+    errors: Mapping[str, Floats]
+    scores: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class _Chosen:
     name: str
     error: Floats
-    scores: dict[str, float]
+    scores: Mapping[str, float]
     refused: bool
     """No correction beat the un-adapted source."""
 
 
-def _choose(few: _Few, seed: int) -> _Chosen:
-    """The correction to ship. A preferred one that holds up is kept where few rows could only choose by luck."""
+def _judge(few: _Few, seed: int) -> _Judged:
     fold = _folds(few, seed)
-    names = _candidates(few)
-    errors = {name: _left_out(name, few, fold, seed) for name in ["as it is", *names]}
-    scores = {name: _mean(error) for name, error in errors.items()}
+    errors = {name: _left_out(name, few, fold, seed) for name in ["as it is", *_candidates(few)]}
+    inside = _inside(few.prior_log)
+    return _Judged(errors, {name: _mean(error[inside]) for name, error in errors.items()})
+
+
+def _choose(few: _Few, judged: _Judged) -> _Chosen:
+    """The correction to ship. A preferred one that holds up is kept where few rows could only choose by luck."""
+    names, scores = _candidates(few), judged.scores
     enough = len(few.log_time) >= FEW
     limit = scores["as it is"] * GAIN["many" if enough else "few"]
     best = min(names, key=lambda name: scores[name])
     # the average of two learners is the safer choice: it is left only for one that is clearly better
     first = names[0] if not enough or scores[names[0]] <= 1.05 * scores[best] else best
-    kept = first if scores[first] <= limit else best if scores[best] <= limit else ""
-    if kept:
-        return _Chosen(kept, errors[kept], scores, False)
-    return _Chosen("as it is", errors["as it is"], scores, True)
+    kept = first if scores[first] <= limit else best if scores[best] <= limit else "as it is"
+    return _Chosen(kept, judged.errors[kept], scores, kept == "as it is")
+
+
+def _choose_alone(few: Mapping[str, _Few], judged: Mapping[str, _Judged]) -> dict[str, _Chosen]:
+    """The correction of families that have no source and fewer than FEW runs: chosen for all of them together.
+
+    Four of five runs say little about one family's choice, those of a dozen families together say enough. The one with
+    the smallest median error over all left-out runs is taken; a family where it does VETO times worse than its
+    plain baseline takes its own best.
+    """
+    names = _candidates(next(iter(few.values())))
+
+    def typical(name: str, items: Iterable[_Judged]) -> float:
+        return float(np.median(np.abs(np.concatenate([item.errors[name] for item in items]))))
+
+    pooled = {name: typical(name, judged.values()) for name in ["as it is", *names]}
+    best = min(pooled, key=lambda name: pooled[name])
+    together = names[0] if pooled[names[0]] <= min(1.1 * pooled[best], pooled["as it is"]) else best
+    out = {}
+    for family, item in judged.items():
+        own = {name: typical(name, [item]) for name in pooled}
+        name = together if own[together] <= VETO * own["as it is"] else min(own, key=lambda key: own[key])
+        out[family] = _Chosen(name, item.errors[name], item.scores, name == "as it is")
+    return out
 
 
 def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
@@ -248,34 +289,58 @@ def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any]
 
 
 @dataclass(frozen=True)
+class _Task:
+    """One family to adapt."""
+
+    family: str
+    parts: list[Part]
+    few: _Few
+    encoder: Encoder
+    reference: dict[str, str]
+    sources: list[FamilyModel]
+    origin: str
+
+
+@dataclass(frozen=True)
 class _Adapted:
     model: AdaptedFamily
     parts: list[Part]
     error: Floats
-    scores: dict[str, float]
+    scores: Mapping[str, float]
     analytic: Floats
 
 
-def _adapt_family(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[Any], sources: list[FamilyModel],
-                  origin: str, rows: Across | None, seed: int) -> _Adapted:  # fmt: skip
+def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[Any], sources: list[FamilyModel],
+          origin: str, rows: Across | None) -> _Task:  # fmt: skip
     reference = reference_implementations(groups)
     parts = [part_of(g, reference) for g in groups]
-    if sources and not rows:
-        rows = None
     encoder = Encoder.fit([*(p.rows for p in parts), *(p.rows for p in (rows.parts if rows else ()))])
     index = np.concatenate([part.index for part in parts])
     few = _few_of(parts, [time_s[p.index] for p in parts], group[index], sources, family, encoder, rows)
-    chosen = _choose(few, seed)
-    fit = FITTERS[chosen.name](few, np.arange(len(index)), seed)
-    if chosen.refused and sources:  # nothing learned beats the source: a shrunk scalar is all that may be shipped
-        fit = _shift(few, np.arange(len(index)), seed) if chosen.scores["shift"] < chosen.scores["as it is"] else fit
-    domain = _merged([s.domain for s in sources], fit_domain(family, [p.rows for p in parts]))
-    model = AdaptedFamily(family, encoder, Calibration(np.zeros(len(TERMS))), None, domain, reference, len(index),
-                          _words(len(index), origin, chosen), sources=sources, multipliers=fit.multipliers,
-                          shift=fit.shift, process=fit.process, joint=fit.joint, joint_share=fit.joint_share,
-                          kind=chosen.name)  # fmt: skip
-    analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in parts]))
-    return _Adapted(model, parts, chosen.error, chosen.scores, analytic)
+    return _Task(family, parts, few, encoder, reference, sources, origin)
+
+
+def _finish(task: _Task, chosen: _Chosen, seed: int) -> _Adapted:
+    few, every = task.few, np.arange(len(task.few.log_time))
+    fit = FITTERS[chosen.name](few, every, seed)
+    if chosen.refused and chosen.scores["shift"] < chosen.scores["as it is"]:
+        fit = _shift(few, every, seed)  # nothing clearly beats the source: a shrunk scalar is all that may be shipped
+    domain = _merged([s.domain for s in task.sources], fit_domain(task.family, [p.rows for p in task.parts]))
+    model = AdaptedFamily(task.family, task.encoder, Calibration(np.zeros(len(TERMS))), None, domain, task.reference,
+                          len(every), _words(len(every), task.origin, chosen), sources=task.sources,
+                          multipliers=fit.multipliers, shift=fit.shift, process=fit.process, joint=fit.joint,
+                          joint_share=fit.joint_share, kind=chosen.name)  # fmt: skip
+    analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in task.parts]))
+    return _Adapted(model, task.parts, chosen.error, chosen.scores, analytic)
+
+
+def _adapt_all(tasks: Sequence[_Task], seed: int) -> list[_Adapted]:
+    judged = {task.family: _judge(task.few, seed) for task in tasks}
+    alone = {t.family: t.few for t in tasks if not t.sources and len(t.few.log_time) < FEW}
+    chosen = {task.family: _choose(task.few, judged[task.family]) for task in tasks}
+    if alone:
+        chosen |= _choose_alone(alone, {family: judged[family] for family in alone})
+    return [_finish(task, chosen[task.family], seed) for task in tasks]
 
 
 def _words(rows: int, origin: str, chosen: _Chosen) -> str:
@@ -312,10 +377,11 @@ def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Seq
         by_family.setdefault(part.family, []).append(part)
     if not by_family:
         raise InputError(f"no run of {target.id} can be used: {next(iter(described.refused.values()))}")
-    done = []
-    for family, groups in sorted(by_family.items()):
-        sources, origin = _sources(family, models, rows, target.id, seed)
-        done.append(_adapt_family(family, groups, time_s, group, sources, origin, rows.get(family), seed))
+    tasks = [
+        _task(family, groups, time_s, group, *_sources(family, models, rows, seed), rows.get(family))
+        for family, groups in sorted(by_family.items())
+    ]
+    done = _adapt_all(tasks, seed)
     return _assemble(target.id, name or f"{target.id}-adapted", done, models, len(described.refused), seed)
 
 
@@ -328,7 +394,7 @@ def _source_rows(frame: pd.DataFrame | None, target: str, known: Mapping[str, Pl
     return across_platforms(other, known, most=SOURCE_ROWS // count, seed=seed) if len(other) else {}
 
 
-def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], target: str, seed: int
+def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], seed: int
              ) -> tuple[list[FamilyModel], str]:  # fmt: skip
     having = [model for model in models if family in model.families]
     if having:

@@ -178,4 +178,5 @@ def suggestion_gain(pool: pd.DataFrame, test: pd.DataFrame, platform: Platform |
     if seeds > 1 and not np.all(ours == chance):
         p = float(wilcoxon(ours, chance, alternative="less").pvalue)
     return {"platform": target.id, "n": n, "seeds": seeds, "suggested": float(ours.mean()),
-            "random": float(chance.mean()), "wins": int((ours < chance).sum()), "p_value": p, "scores": scores}  # fmt: skip
+            "random": float(chance.mean()), "wins": int((ours < chance).sum()), "p_value": p,
+            "scores": scores}  # fmt: skip

@@ -118,8 +118,8 @@ def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, alone: bool
         x = np.concatenate([encoder.matrix(part.rows) for part in rows.parts])
         y = to_residual(time_s, calibration.predict_s(terms, regime))
         residual = Residual(fit_booster(x, y, seed, rounds, **TREES), None, 0.0)
-    model = FamilyModel(rows.family, encoder, calibration, residual, fit_domain(rows.family, [p.rows for p in rows.parts]),
-                        dict(rows.reference), len(time_s))  # fmt: skip
+    domain = fit_domain(rows.family, [p.rows for p in rows.parts])
+    model = FamilyModel(rows.family, encoder, calibration, residual, domain, dict(rows.reference), len(time_s))
     seen = ", ".join(sorted(set(rows.platforms)))
     model.note = f"no run of this platform in training: one model across {seen}"
     return model
