@@ -61,8 +61,8 @@ class Gpu:
         self._functions: dict[tuple[str, str, str], Any] = {}
         self._warp = int(torch.cuda.get_device_properties(0).warp_size)
         self.cache: dict[str, Any] = {}  # the last few matrices and graphs, shared by the configurations of a draw
-        self._flush_buffer = torch.empty(FLUSH_BYTE // 4, dtype=torch.float32, device="cuda")
-        self._flush = self.kernel("vector", "kc_flush")(
+        self._flush_buffer: Any = torch.empty(FLUSH_BYTE // 4, dtype=torch.float32, device="cuda")
+        self._flush: Any = self.kernel("vector", "kc_flush")(
             132 * 16, 512, self._flush_buffer, np.int64(FLUSH_BYTE // 16), np.float32(1.5)
         )
         self._marker = self._function("vector", "kc_marker", "float")
@@ -70,16 +70,36 @@ class Gpu:
     def _function(self, module: str, name: str, real: str) -> Any:
         key = (module, real)
         if key not in self._modules:
-            source = (KERNELS / "common.cuh").read_text() + (KERNELS / f"{module}.cu").read_text()
-            options = ("--std=c++17", f"-DREAL={real}", f"-DWARP={self._warp}")
-            self._modules[key] = self.cp.RawModule(code=source, options=options)
+            self._modules[key] = self._compile(module, real)
         if (*key, name) not in self._functions:
             self._functions[(*key, name)] = self._modules[key].get_function(name)
         return self._functions[(*key, name)]
 
+    def _compile(self, module: str, real: str) -> Any:
+        source = (KERNELS / "common.cuh").read_text() + (KERNELS / f"{module}.cu").read_text()
+        options = ("--std=c++17", f"-DREAL={real}", f"-DWARP={self._warp}")
+        return self.cp.RawModule(code=source, options=options)
+
     @property
     def warp(self) -> int:
         return self._warp
+
+    @property
+    def vendor(self) -> str:
+        return "amd" if self.torch.version.hip else "nvidia"
+
+    def raw(self, module: str, name: str, precision: str = "fp32") -> Any:
+        """The compiled kernel itself, launched on CuPy's current stream: for graphs and for several streams."""
+        return self._function(module, name, REAL[precision])
+
+    def address(self, module: str, name: str) -> int:
+        """The driver's handle of a kernel, for a host loop without Python."""
+        function = self.raw(module, name)
+        return int(getattr(function, "kernel", function).ptr)
+
+    def fresh(self, module: str, name: str, precision: str = "fp32") -> Any:
+        """A kernel compiled anew for CuPy's current device."""
+        return self._compile(module, REAL[precision]).get_function(name)
 
     def kernel(
         self, module: str, name: str, precision: str = "fp32", shared: int = 0
@@ -142,6 +162,13 @@ class Gpu:
 
     def seed(self, seed: int) -> None:
         self.torch.manual_seed(seed % 2**31)
+
+    def forget(self) -> None:
+        """Hold as little memory as can be: the flush buffer, shared inputs and cached blocks go. No `flush` after."""
+        self._flush_buffer = self._flush = None
+        self.cache.clear()
+        self.torch.cuda.empty_cache()
+        self.cp.get_default_memory_pool().free_all_blocks()
 
     def release(self) -> None:
         """Give cached blocks back when much is held, so that one size class does not starve another."""

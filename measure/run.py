@@ -189,7 +189,7 @@ class Runner:
             low, mid, high = np.percentile(times, [25, 50, 75])
             rows.append({
                 "kernel": item.config.family, "precision": item.config.precision,
-                "params": json.dumps(_plain(params), separators=(",", ":")),
+                "params": json.dumps(plain(params), separators=(",", ":")),
                 "time_s": mid, "spread_s": high - low, "time_min_s": times.min(), "n_reps": len(times), "cache": cache,
                 "launches": int(np.median([s.launches for s in segments])),
                 "implementation": item.config.implementation,
@@ -228,7 +228,7 @@ class Runner:
         return skipped
 
 
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
+def plain(params: dict[str, Any]) -> dict[str, Any]:
     return {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in params.items()}
 
 

@@ -149,13 +149,16 @@ def _cupti() -> str:
 
 def _library() -> Path:
     prebuilt = os.environ.get("KERNELCAST_TRACE_LIBRARY")
-    if prebuilt:
-        return Path(prebuilt)
+    return Path(prebuilt) if prebuilt else build_host_library("activity_trace")
+
+
+def build_host_library(name: str) -> Path:
+    """Build measure/kernels/<name>.cu, plain C++, as a shared library. KernelcastError without a compiler."""
     compiler = shutil.which("g++") or shutil.which("c++") or shutil.which("clang++")
     if compiler is None:
         raise KernelcastError("no C++ compiler found")
-    target = Path(tempfile.mkdtemp(prefix="kernelcast-")) / "libkc_trace.so"
-    source = Path(__file__).parent / "kernels" / "activity_trace.cu"
+    target = Path(tempfile.mkdtemp(prefix="kernelcast-")) / f"libkc_{name}.so"
+    source = Path(__file__).parent / "kernels" / f"{name}.cu"
     flags = [f"-I{folder}" for folder in _include_folders()]
     command = [compiler, "-shared", "-fPIC", "-O2", "-x", "c++", str(source), *flags, "-ldl", "-o", str(target)]
     subprocess.run(command, check=True, capture_output=True)

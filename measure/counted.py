@@ -1,0 +1,65 @@
+"""`python -m kernelcast.measure.counted plan|run|replay`: counters for a sample of the configurations of a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..analytic.errors import KernelcastError
+from .counters import count, load_plan, plan, replay, save_plan
+from .gpu import Gpu, require_platform
+from .suite import load_suite
+
+
+def _plan(o: argparse.Namespace) -> str:
+    import pandas as pd
+
+    seen = pd.read_parquet(o.runs).drop_duplicates(["kernel", "implementation", "precision", "params"])
+    keys = zip(seen["kernel"], seen["implementation"], seen["precision"], seen["params"], strict=True)
+    chosen = plan(load_suite(o.suite), dict(zip(keys, seen["launches"].astype(int), strict=True)), o.count)
+    save_plan(chosen, o.suite, o.platform, o.plan)
+    return f"{len(chosen)} configurations of {len({p.config.family for p in chosen})} families: {o.plan}"
+
+
+def _run(o: argparse.Namespace) -> str:
+    return f"{len(count(o.plan, o.folder, o.budget))} reports in {o.folder}"
+
+
+def _replay(o: argparse.Namespace) -> str:
+    platform_id, configs = load_plan(o.plan)
+    gpu = Gpu()
+    require_platform(platform_id, gpu.name)
+    return f"{replay(gpu, configs, o.journal, o.budget)} of {len(configs)} configurations"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m kernelcast.measure.counted", description=__doc__)
+    verbs = parser.add_subparsers(required=True)
+    drawn = verbs.add_parser("plan", help="draw the sample; no GPU needed")
+    drawn.add_argument("--suite", required=True)
+    drawn.add_argument("--platform", required=True)
+    drawn.add_argument("--runs", required=True, type=Path, help="the measured table, for times and launches")
+    drawn.add_argument("--count", type=int, default=600, help="configurations; each is two rows, cold and warm")
+    drawn.set_defaults(act=_plan)
+    run = verbs.add_parser("run", help="replay the sample under Nsight Compute")
+    run.add_argument("--folder", required=True, type=Path, help="where the reports go")
+    run.set_defaults(act=_run)
+    again = verbs.add_parser("replay", help="what Nsight Compute watches")
+    again.add_argument("--journal", required=True, type=Path)
+    again.set_defaults(act=_replay)
+    for verb in (drawn, run, again):
+        verb.add_argument("--plan", required=True, type=Path)
+    for verb in (run, again):
+        verb.add_argument("--budget", type=float, default=600.0, help="seconds after which to end")
+    options = parser.parse_args(arguments)
+    try:
+        print(options.act(options))
+    except KernelcastError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
