@@ -1,4 +1,4 @@
-"""`python -m kernelcast.measure.counted plan|run|replay`: counters for a sample of the configurations of a table."""
+"""`python -m kernelcast.measure.counted plan|run|replay|fold|report`: counters for a sample of a table."""
 
 from __future__ import annotations
 
@@ -33,6 +33,25 @@ def _replay(o: argparse.Namespace) -> str:
     return f"{replay(gpu, configs, o.journal, o.budget)} of {len(configs)} configurations"
 
 
+def _fold(o: argparse.Namespace) -> str:
+    from ..training.runs import write_runs
+    from .counted_table import fold
+
+    frame = fold(o.folders, o.runs)
+    write_runs(frame, o.out)
+    segments = int((frame["kernel"] == "segment").sum())
+    return f"{len(frame) - segments} calls and {segments} single kernels as segments: {o.out}"
+
+
+def _report(o: argparse.Namespace) -> str:
+    import pandas as pd
+
+    from .counted_report import write_report
+
+    write_report(pd.read_parquet(o.counted), o.out)
+    return str(o.out)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m kernelcast.measure.counted", description=__doc__)
     verbs = parser.add_subparsers(required=True)
@@ -48,6 +67,15 @@ def main(arguments: list[str] | None = None) -> int:
     again = verbs.add_parser("replay", help="what Nsight Compute watches")
     again.add_argument("--journal", required=True, type=Path)
     again.set_defaults(act=_replay)
+    table = verbs.add_parser("fold", help="make a table of the reports; no GPU needed")
+    table.add_argument("folders", nargs="+", type=Path)
+    table.add_argument("--runs", required=True, type=Path, help="the measured table, for times")
+    table.add_argument("--out", required=True, type=Path)
+    table.set_defaults(act=_fold)
+    page = verbs.add_parser("report", help="counted beside first-principles work, as a page; no GPU needed")
+    page.add_argument("--counted", required=True, type=Path)
+    page.add_argument("--out", required=True, type=Path)
+    page.set_defaults(act=_report)
     for verb in (drawn, run, again):
         verb.add_argument("--plan", required=True, type=Path)
     for verb in (run, again):

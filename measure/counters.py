@@ -33,13 +33,14 @@ LAUNCH = (
 )  # fmt: skip
 TRAFFIC = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_bytes.sum")
 OCCUPANCY = ("sm__warps_active.avg.pct_of_peak_sustained_active",)
-# weight of an instruction in operations; the two-in-one forms count a multiply-add as two by themselves
+# weight of an instruction in operations
 SINGLE = {
     f"smsp__sass_thread_inst_executed_op_{kind}{name}_pred_on.sum": weight
     for kind in "fdh"
     for name, weight in (("add", 1.0), ("mul", 1.0), ("fma", 2.0))
 }
-SUMMED = {f"smsp__sass_thread_inst_executed_ops_{k}add_{k}mul_{k}fma_pred_on.sum": 1.0 for k in "fdh"}
+# three in one, but a multiply-add counts once in them: instructions, not operations
+SUMMED = {kind: f"smsp__sass_thread_inst_executed_ops_{kind}add_{kind}mul_{kind}fma_pred_on.sum" for kind in "fdh"}
 INTEGER = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum"
 TENSOR = re.compile(r"^sm__ops_path_tensor_src_(?!int1$)[a-z0-9_]+$")
 TENSOR_FAMILIES = ("gemm", "bmm", "gemv", "attention", "conv2d")
@@ -158,10 +159,8 @@ def available_metrics(ncu: str, chip: str = "") -> set[str]:
 
 
 def metrics_for(names: set[str], tensor: bool) -> list[str]:
-    """What to collect: few, since each pass replays the kernel; the summed forms where this ncu has them."""
-    have = all(m.removesuffix(".sum") in names for m in SUMMED)
-    operations = SUMMED if have else SINGLE
-    chosen = [*LAUNCH, *TRAFFIC, *OCCUPANCY, *operations, INTEGER]
+    """What to collect. A pass more costs little beside what ncu needs to begin with each kernel."""
+    chosen = [*LAUNCH, *TRAFFIC, *OCCUPANCY, *SINGLE, INTEGER]
     if tensor:
         chosen += [f"{name}.sum" for name in sorted(names) if TENSOR.match(name) and "sparsity" not in name]
     return chosen
