@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..analytic.errors import KernelcastError
-from . import crossover, demo, explain, measure, models, platforms, predict, tiles, train, workload
+from . import adapt, crossover, demo, explain, measure, models, platforms, predict, tiles, train, workload
 from .show import clean_lines
 
 DEBUG_VARIABLE = "KERNELCAST_DEBUG"
@@ -38,6 +38,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     workload.workloads,
     train.train,
     train.compare,
+    adapt.adapt,
+    adapt.suggest,
     measure.measure,
     models.models,
     models.promote,

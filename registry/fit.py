@@ -53,9 +53,12 @@ def train_platforms(
     runs: str = "",
     seed: int = 0,
     level: float = 0.9,
+    quick: bool = False,
     progress: Progress | None = None,
 ) -> list[Trained]:
     """Train a model for each platform of a validated run table. InputError for a store that cannot be written.
+
+    quick: fewer folds and trees, no Gaussian process; said in the model's meta.
 
     The store is tried before training, so that an hour of work does not end in a locked file.
     """
@@ -69,7 +72,7 @@ def train_platforms(
     for platform in platforms:
         part = frame[frame["platform"].astype(str) == platform].reset_index(drop=True)
         own = index.default_name(platform) if name is None else name if len(platforms) == 1 else f"{name}-{platform}"
-        model, comparison = fit_scored(part, own, runs=runs, seed=seed, level=level, progress=progress)
+        model, comparison = fit_scored(part, own, runs=runs, seed=seed, level=level, quick=quick, progress=progress)
         out.append(_keep(model, comparison) if register else Trained(model, comparison, False, "not registered"))
     return out
 
@@ -81,6 +84,7 @@ def fit_scored(
     runs: str = "",
     seed: int = 0,
     level: float = 0.9,
+    quick: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Model, Comparison | None]:
     """A model of one platform fitted to all rows, and the comparison on groups held out from a first fit."""
@@ -91,11 +95,11 @@ def fit_scored(
     comparison = None
     with _quiet_fits():
         if len(frame) >= FEWEST_HELD_OUT:
-            comparison = compare_split(frame, seed=seed, level=level, progress=progress)
+            comparison = compare_split(frame, seed=seed, level=level, quick=quick, progress=progress)
             checked = comparison.models[frame["platform"].iloc[0]]
             model = refit_model(frame, checked, name=name, seed=seed, progress=progress)
         else:
-            model = fit_model(frame, name=name, seed=seed, progress=progress)
+            model = fit_model(frame, name=name, seed=seed, quick=quick, progress=progress)
     now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     model.meta |= {
         "trained": now.isoformat(),
@@ -153,9 +157,12 @@ def _judge(model: Model, comparison: Comparison | None) -> tuple[bool, str]:
     return False, f"not better: {scores}"
 
 
-def _keep(model: Model, comparison: Comparison | None) -> Trained:
-    """Store, track and, where it is better, promote; whatever fails leaves neither folder nor pointer behind."""
-    champion, why = _judge(model, comparison)
+def _keep(model: Model, comparison: Comparison | None, judged: tuple[bool, str] | None = None) -> Trained:
+    """Store, track and, where it is better, promote; whatever fails leaves neither folder nor pointer behind.
+
+    judged: (becomes champion, why) where the caller has decided that by other means than held-out groups.
+    """
+    champion, why = judged or _judge(model, comparison)
     entry = index.add_model(model)
     records = [] if comparison is None else comparison.records
     logged: tracking.Logged | None = None

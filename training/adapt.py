@@ -426,8 +426,9 @@ def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequen
     left_out = {item.model.family: {"kind": item.model.kind, "rows": len(item.error),
                                     **{name: 100.0 * value for name, value in item.scores.items()}}
                 for item in done}  # fmt: skip
+    at = np.concatenate([part.index for item in done for part in item.parts])
     meta = {"rows": len(error), "refused": refused, "seed": seed, "folds": 0, "left_out": left_out,
-            "adapted_from": [m.name for m in models]}  # fmt: skip
+            "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error}}  # fmt: skip
     bands = fit_bands(error, np.ones(len(error)), label)
     model = Model(platform, name, families, difficulty, typical, bands, analytic, meta)
     sigma = [model.sigma(item.model.family, part, *reversed(item.model.log_correction(part)))

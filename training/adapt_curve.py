@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 COUNTS = (0, 5, 10, 20, 50, 100, 200)
+SPLITS = 5
 
 
 @dataclass(frozen=True)
@@ -41,28 +42,31 @@ class Setting:
     split: str = ""
 
 
-def adapt_curve(setting: Setting, counts: Sequence[int] = COUNTS, *, source: Model | None = None, draws: int = 3,
-                suggested: bool = False, level: float = 0.9, platforms: Mapping[str, Platform] | None = None
-                ) -> list[dict[str, Any]]:  # fmt: skip
+def adapt_curve(settings: Setting | Sequence[Setting], counts: Sequence[int] = COUNTS, *, source: Model | None = None,
+                draws: int = 3, suggested: bool = False, level: float = 0.9,
+                platforms: Mapping[str, Platform] | None = None) -> list[dict[str, Any]]:  # fmt: skip
     """One record a count: runs, draws, n, and medians over the draws of mape, median_ape, p90_ape [%], coverage and
     median_half_width (infinite where a band is unbounded).
 
-    suggested: take the runs `suggest` asks for instead of random ones (one draw).
+    settings: several splits of one platform are taken in turn, one a draw. suggested: take the runs `suggest` asks for
+    instead of random ones (one draw a split).
     """
+    splits = [settings] if isinstance(settings, Setting) else list(settings)
     known = dict(platforms or {})
-    target = known.setdefault(setting.platform, load_platform(setting.platform))
-    test = setting.test.reset_index(drop=True)
-    described = describe(test, known)
+    target = known.setdefault(splits[0].platform, load_platform(splits[0].platform))
+    tests = [split.test.reset_index(drop=True) for split in splits]
+    described = [describe(test, known) for test in tests]
     out = []
     for count in counts:
-        one = count == 0 or suggested
-        found = [_scored(setting, target, test, described, count, draw, source, suggested, level, known)
-                 for draw in range(1 if one else draws)]  # fmt: skip
+        times = len(splits) if count == 0 or suggested else max(draws, len(splits))
+        at = [draw % len(splits) for draw in range(times)]
+        found = [_scored(splits[i], target, tests[i], described[i], count, draw, source, suggested, level, known)
+                 for draw, i in enumerate(at)]  # fmt: skip
         keys = [key for key in found[0] if key != "kinds"]
         record = {key: float(np.median([item[key] for item in found])) for key in keys}
         kinds = sorted({kind for item in found for kind in item["kinds"]})
-        out.append({"platform": setting.platform, "runs": count, "draws": len(found), "n": len(test), **record,
-                    "kinds": kinds, "split": setting.split, "level": level})  # fmt: skip
+        out.append({"platform": target.id, "runs": count, "draws": times, "n": sum(map(len, tests)), **record,
+                    "kinds": kinds, "split": splits[0].split, "level": level})  # fmt: skip
     return out
 
 
@@ -129,25 +133,29 @@ def spread_rows(size: Floats, count: int, rng: np.random.Generator) -> NDArray[n
     return np.asarray(order[np.unique(np.clip(np.round(at), 0, len(order) - 1).astype(int))], dtype=np.intp)
 
 
-def _nvidia(platform: str, sources: Sequence[str], data_dir: Any, most: int) -> Setting:
+def _nvidia(platform: str, sources: Sequence[str], data_dir: Any, most: int) -> list[Setting]:
     from .corpora import load_corpus
     from .corpora.aiconfigurator import in_test_split
 
     frame = load_corpus("aiconfigurator", data_dir, platforms=[platform, *sources], families=["gemm"])
     frame = frame[(frame["precision"] == "bf16") & ~frame["params"].str.contains('"scheme"')].reset_index(drop=True)
     test, here = np.asarray(in_test_split(frame)), np.asarray(frame["platform"] == platform)
-    return Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[~here & ~test],
-                   split="test sites (n, k) by the shared sha1 rule, unseen on every platform")  # fmt: skip
+    return [Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[~here & ~test],
+                    split="test sites (n, k) by the shared sha1 rule, unseen on every platform")]  # fmt: skip
 
 
-def _hashed(frame: pd.DataFrame, platform: str, sources: Sequence[str], most: int) -> Setting:
-    test, here = group_draw(frame["group"], 0) < 0.2, np.asarray(frame["platform"] == platform)
-    other = np.asarray(frame["platform"].isin(list(sources)))
-    return Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[other & ~test],
-                   split="a fifth of the groups by hash, unseen on every platform")  # fmt: skip
+def _hashed(frame: pd.DataFrame, platform: str, sources: Sequence[str], most: int) -> list[Setting]:
+    """SPLITS splits: with a few dozen groups, one split is the luck of the groups it holds out."""
+    here, other = np.asarray(frame["platform"] == platform), np.asarray(frame["platform"].isin(list(sources)))
+    out = []
+    for seed in range(SPLITS):
+        test = group_draw(frame["group"], seed) < 0.2
+        out.append(Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[other & ~test],
+                           split=f"a fifth of the groups by hash, {SPLITS} times, unseen on every platform"))  # fmt: skip
+    return out
 
 
-def _mi300x(data_dir: Any, most: int) -> Setting:
+def _mi300x(data_dir: Any, most: int) -> list[Setting]:
     from .corpora import load_corpus
 
     frame = load_corpus("aiter", data_dir, platforms=["mi300x", "mi355x"])
@@ -155,7 +163,7 @@ def _mi300x(data_dir: Any, most: int) -> Setting:
     return _hashed(frame, "mi300x", ["mi355x"], most)
 
 
-def _mi250x(data_dir: Any, most: int) -> Setting:
+def _mi250x(data_dir: Any, most: int) -> list[Setting]:
     from .corpora import load_corpus
 
     frame = load_corpus("ginkgo", data_dir, platforms=["mi250x-gcd", "a100-sxm"])
@@ -167,7 +175,7 @@ def _some(frame: pd.DataFrame, most: int) -> pd.DataFrame:
     return frame.sample(min(most, len(frame)), random_state=0).reset_index(drop=True)
 
 
-SETTINGS: dict[str, Callable[[Any, int], Setting]] = {
+SETTINGS: dict[str, Callable[[Any, int], list[Setting]]] = {
     "b200 gemm bf16 from h100, h200": lambda data, most: _nvidia("b200", ["h100-sxm", "h200"], data, most),
     "h200 gemm bf16 from h100, a100": lambda data, most: _nvidia("h200", ["h100-sxm", "a100-sxm"], data, most),
     "mi300x gemm fp8 from mi355x": _mi300x,
@@ -179,8 +187,8 @@ SETTING_COUNTS = {
 }  # fmt: skip
 
 
-def setting_of(name: str, data_dir: Any = None, most: int = 5000) -> Setting:
-    """A named setting of SETTINGS from its corpus, at most `most` test rows. InputError where the corpus is absent."""
+def settings_of(name: str, data_dir: Any = None, most: int = 5000) -> list[Setting]:
+    """The splits of a named setting from its corpus, each of at most `most` test rows. InputError where it is absent."""
     if name not in SETTINGS:
         raise InputError(f"unknown setting {name!r}; known: {', '.join(SETTINGS)}")
     return SETTINGS[name](data_dir, most)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
-from ..analytic.platform import Platform, load_platform
+from ..analytic.platform import Platform, load_platform, platform_ids
 from ..features.describe import Described, Group, describe
 from .encode import Encoder
 from .fewrows import AMPLITUDE, BIAS, LABEL, LENGTH, NOISE, OCTAVES, FewProcess
@@ -138,7 +138,8 @@ def candidate_pool(platform: str, most: int = POOL, seed: int = 0) -> pd.DataFra
     import pandas as pd
 
     folder = Path(str(resources.files("kernelcast.configs").joinpath("runs")))
-    paths = sorted(folder.glob("*.parquet"))
+    ids = set(platform_ids())
+    paths = [path for path in sorted(folder.glob("*.parquet")) if path.stem in ids]
     if not paths:
         raise InputError("no measured runs ship with this installation; give a table of candidates")
     parts = [pd.read_parquet(path, columns=["kernel", "precision", "params", "cache"]) for path in paths]
