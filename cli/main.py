@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..analytic.errors import KernelcastError
-from . import adapt, crossover, demo, explain, measure, models, platforms, predict, tiles, train, workload
+from . import adapt, calibrate, crossover, demo, explain, measure, models, platforms, predict, tiles, train, workload
 from .show import clean_lines
 
 DEBUG_VARIABLE = "KERNELCAST_DEBUG"
@@ -41,6 +41,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     adapt.adapt,
     adapt.suggest,
     measure.measure,
+    calibrate.calibrate,
     models.models,
     models.promote,
     models.ui,

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .ask import AsJson
 from .show import add_row, amount, console, percent, print_json, print_table, table, text, warn
 
+if TYPE_CHECKING:
+    from ..analytic.platform import Platform
+
 
 def platforms(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show every parameter of this platform.")] = None,
+    diff: Annotated[tuple[str, str] | None, typer.Option("--diff", metavar="A B", help="Compare two parameter sets "
+                                                         "(names or files).")] = None,
     as_json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """List the supported GPUs: which are measured, with what error; which parameters are assumed."""
+    if diff is not None:
+        _compare(diff, as_json)
+        return
     from ..registry.service import damaged, platform_detail, platform_lines
 
     if name is not None:
@@ -71,3 +79,29 @@ def _detail(line: dict[str, Any]) -> None:
     where.print(text(f"assumed: {', '.join(line['assumed']) or 'nothing'}"))
     for flag in line["flags"]:
         where.print(text(f"flag: {flag}", "yellow"))
+
+
+def _compare(names: tuple[str, str], as_json: bool) -> None:
+    from ..analytic.platform import load_platform
+    from ..analytic.platform_diff import differences
+
+    first, second = (load_platform(name) for name in names)
+    if as_json:
+        print_json([vars(d) for d in differences(first, second)])
+    else:
+        show_differences(first, second, *names)
+
+
+def show_differences(first: Platform, second: Platform, first_name: str, second_name: str) -> None:
+    """A table of the parameters whose values differ, with kind and source on either side."""
+    from ..analytic.platform_diff import differences
+
+    found = differences(first, second)
+    made = table(["parameter", first_name, second_name, "ratio", "kinds", "source of the second"],
+                 [first_name, second_name, "ratio"])  # fmt: skip
+    for d in found:
+        ratio = "-" if d.ratio is None else f"{d.ratio:.3f}"
+        add_row(made, [d.name, amount(d.first, d.unit), amount(d.second, d.unit), ratio,
+                       f"{d.first_kind} → {d.second_kind}", d.second_source])  # fmt: skip
+    where = console()
+    print_table(where, f"{len(found)} parameters differ", made)

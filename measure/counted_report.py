@@ -62,7 +62,7 @@ def compare(counted: pd.DataFrame) -> pd.DataFrame:
 def _operations(group: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Least and most operations that the counters allow: equal where `flops` is known."""
     known = group["flops"].to_numpy(float)
-    inst = group[[c for c in group if c.startswith("fp_inst_")]].to_numpy(float).sum(axis=1)
+    inst = group[[c for c in group if str(c).startswith("fp_inst_")]].to_numpy(float).sum(axis=1)
     matrix = group["flops_tensor"].to_numpy(float)
     return np.where(np.isnan(known), matrix + inst, known), np.where(np.isnan(known), matrix + 2.0 * inst, known)
 
