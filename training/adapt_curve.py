@@ -147,11 +147,12 @@ def _nvidia(platform: str, sources: Sequence[str], data_dir: Any, most: int) -> 
 def _hashed(frame: pd.DataFrame, platform: str, sources: Sequence[str], most: int) -> list[Setting]:
     """SPLITS splits: with a few dozen groups, one split is the luck of the groups it holds out."""
     here, other = np.asarray(frame["platform"] == platform), np.asarray(frame["platform"].isin(list(sources)))
+    words = f"a fifth of the groups by hash, {SPLITS} times, unseen on every platform"
     out = []
     for seed in range(SPLITS):
         test = group_draw(frame["group"], seed) < 0.2
         out.append(Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[other & ~test],
-                           split=f"a fifth of the groups by hash, {SPLITS} times, unseen on every platform"))  # fmt: skip
+                           split=words))  # fmt: skip
     return out
 
 
@@ -188,7 +189,7 @@ SETTING_COUNTS = {
 
 
 def settings_of(name: str, data_dir: Any = None, most: int = 5000) -> list[Setting]:
-    """The splits of a named setting from its corpus, each of at most `most` test rows. InputError where it is absent."""
+    """The splits of a named setting from its corpus, at most `most` test rows each. InputError where it is absent."""
     if name not in SETTINGS:
         raise InputError(f"unknown setting {name!r}; known: {', '.join(SETTINGS)}")
     return SETTINGS[name](data_dir, most)

@@ -5,7 +5,7 @@ and no platform's name, so what it learns (how far a product with this tail, thi
 the baseline) can carry over; that it does is measured by leaving each platform out in turn, and the band of an unseen
 platform is the one that the worst of them would have needed.
 
-    python -m kernelcast.training.transfer --runs TABLE … --out FOLDER
+    python -m kernelcast.registry.ship_transfer          puts the one that ships into configs/champions/_transfer
 """
 
 from __future__ import annotations
@@ -104,25 +104,36 @@ def across_platforms(frame: pd.DataFrame, platforms: Mapping[str, Platform] | No
     return out
 
 
-def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, alone: bool = True) -> FamilyModel:
-    """One family on several platforms: pooled multipliers, trees on dimensionless columns.
+KINDS = ("trees", "multipliers", "baseline")
+"""What of a family is carried over: trees on pooled multipliers, the multipliers alone, nothing but the baseline."""
 
-    alone=False: no trees for a family of one platform, where nothing shows that they carry over.
-    """
+
+def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str = "trees") -> FamilyModel:
+    """One family on several platforms: pooled multipliers, trees on dimensionless columns; less by `kind` of KINDS."""
     whole = Encoder.fit([part.rows for part in rows.parts])
     encoder = Encoder([name for name in whole.names if name not in ABSOLUTE], whole.labels)
     terms, regime, time_s = rows.stacked()
-    calibration = _calibrate(terms, regime, time_s)
+    calibration = _plain() if kind == "baseline" else _calibrate(terms, regime, time_s)
     residual = None
-    if len(time_s) >= FEWEST_ROWS and (alone or len(set(rows.platforms)) > 1):
+    if kind == "trees" and len(time_s) >= FEWEST_ROWS:
         x = np.concatenate([encoder.matrix(part.rows) for part in rows.parts])
         y = to_residual(time_s, calibration.predict_s(terms, regime))
         residual = Residual(fit_booster(x, y, seed, rounds, **TREES), None, 0.0)
     domain = fit_domain(rows.family, [p.rows for p in rows.parts])
     model = FamilyModel(rows.family, encoder, calibration, residual, domain, dict(rows.reference), len(time_s))
     seen = ", ".join(sorted(set(rows.platforms)))
-    model.note = f"no run of this platform in training: one model across {seen}"
+    model.note = f"no run of this platform in training: {_CARRIED[kind]} {seen}"
     return model
+
+
+_CARRIED = {
+    "trees": "one model across", "multipliers": "analytic terms calibrated across",
+    "baseline": "the analytic baseline, which nothing learned improved across",
+}  # fmt: skip
+
+
+def _plain() -> Calibration:
+    return Calibration((np.arange(len(TERMS)) == TERMS.index("baseline")).astype(np.float64))
 
 
 def _calibrate(terms: Floats, regime: NDArray[Any], time_s: Floats) -> Calibration:
@@ -155,20 +166,37 @@ class LeftOut:
 
     family: str
     platform: str
+    kind: str
     rows: Across
     error: Floats
     correction: Floats
 
 
 def leave_one_out(table: Mapping[str, Across], seed: int = 0, rounds: int = ROUNDS) -> list[LeftOut]:
-    """Each platform predicted by a model of the others, family by family; families of one platform are passed over."""
-    out = []
+    """Each platform predicted by a model of the others, family by family, as the best of KINDS over the platforms.
+
+    Families of one platform are passed over: nothing can be left out.
+    """
+    out: list[LeftOut] = []
     for family, rows in sorted(table.items()):
         names = sorted(set(rows.platforms))
-        for name in names if len(names) > 1 else ():
-            held = rows.only(name)
-            out.append(LeftOut(family, name, held, *error_of(fit_across(rows.without(name), seed, rounds), held)))
+        if len(names) < 2:
+            continue
+        tried = {kind: [_without(rows, family, name, kind, seed, rounds) for name in names] for kind in KINDS}
+        best = min(tried, key=lambda kind: _loss(tried[kind]))
+        out += tried[best]
     return out
+
+
+def _without(rows: Across, family: str, name: str, kind: str, seed: int, rounds: int) -> LeftOut:
+    held = rows.only(name)
+    model = fit_across(rows.without(name), seed, rounds, kind=kind)
+    return LeftOut(family, name, kind, held, *error_of(model, held))
+
+
+def _loss(left: Sequence[LeftOut]) -> float:
+    """Mean over platforms of the mean relative error: each platform counts alike."""
+    return float(np.mean([np.mean(np.abs(np.expm1(-item.error))) for item in left]))
 
 
 def _typical(left: Sequence[LeftOut]) -> dict[str, float]:
@@ -239,7 +267,10 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
         raise InputError("no kernel family was measured on two platforms: nothing can be left out")
     typical = _typical(left)
     difficulty, bands = _calibrated_bands(left, typical, seed)
-    families = {family: fit_across(rows, seed, rounds, alone=False) for family, rows in sorted(table.items())}
+    kinds = {item.family: item.kind for item in left}
+    # a family of one platform: nothing shows that what was learned there carries over
+    families = {family: fit_across(rows, seed, rounds, kind=kinds.get(family, "multipliers"))
+                for family, rows in sorted(table.items())}  # fmt: skip
     analytic = np.concatenate([
         np.abs(to_residual(t, p.analytic_s))
         for rows in table.values() for p, t in zip(rows.parts, rows.times, strict=True)
@@ -247,6 +278,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
     meta = {
         "rows": sum(rows.rows for rows in table.values()), "refused": 0, "seed": seed, "folds": 0, "platforms": known,
         "unseen_platform": True,
+        "kinds": kinds,
         "left_out": {family: {item.platform: _score(item.error) for item in left if item.family == family}
                      for family in {item.family for item in left}},
     }  # fmt: skip
