@@ -24,9 +24,9 @@ def demo() -> None:
 
     frame, source = load(None, [PLATFORM], False)
     where = console()
-    where.print(text(f"training on {len(frame)} measured runs of {PLATFORM} ({source})"))
+    where.print(text(f"training on {len(frame)} measured runs of {PLATFORM} ({source}), quick settings"))
     with progress("training") as move:
-        (trained,) = train_platforms(frame, runs=source, progress=move)
+        (trained,) = train_platforms(frame, runs=source, quick=True, progress=move)
     show_trained(trained)
     where.print()
     for family, precision, params in QUESTIONS:

@@ -44,6 +44,7 @@ def train(
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the model.")] = None,
     skip_bad: SkipBad = False,
     level: Level = 0.9,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer trees: a first look in a quarter of the time.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train the residual and its band on measured runs; the model is scored, stored, tracked and, if better, used."""
@@ -56,7 +57,7 @@ def train(
         check_name(name)
     frame, source = load(runs, platform, skip_bad)
     with progress("training") as move:
-        trained = train_platforms(frame, name=name, runs=source, level=level, progress=move)
+        trained = train_platforms(frame, name=name, runs=source, level=level, quick=quick, progress=move)
     if as_json:
         print_json([_line(item) for item in trained])
         return
@@ -99,6 +100,7 @@ def compare(
     model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Score this one, not a new one.")] = None,
     level: Level = 0.9,
     skip_bad: SkipBad = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Where a model is trained: fewer trees.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare the naive roofline, analytic, nearest-utilisation and hybrid on held-out runs."""
@@ -108,7 +110,7 @@ def compare(
     check_level(level)
     frame, source = load(runs, platform, skip_bad)
     with progress("training") as move:
-        comparison = compare_table(frame, model=model, level=level, progress=move)
+        comparison = compare_table(frame, model=model, level=level, quick=quick, progress=move)
     if as_json:
         print_json(comparison.records)
         return

@@ -58,7 +58,7 @@ def train_platforms(
 ) -> list[Trained]:
     """Train a model for each platform of a validated run table. InputError for a store that cannot be written.
 
-    quick: fewer folds and trees, no Gaussian process; said in the model's meta.
+    quick: fewer trees, no Gaussian process; said in the model's meta.
 
     The store is tried before training, so that an hour of work does not end in a locked file.
     """

@@ -11,6 +11,7 @@ from ..analytic.platform import Platform, load_platform, platform_ids
 from . import index
 from .heldout import group_keys
 from .predictor import check_level, resolve_model
+from .tables import read_tables, shipped_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,24 +27,54 @@ def compare_table(
     model: Model | str | None = None,
     level: float = 0.9,
     seed: int = 0,
+    quick: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Score the naive roofline, the analytic baselines, nearest utilisation and the hybrid on held-out rows.
 
-    Without a model: train on four fifths of the groups, score on the rest. With one: score it on the rows whose groups
-    it was not trained on; where the table is the one it was trained on, its own held-out scores are given.
+    Without a model: the champion on a table most of whose groups it was not trained on; on any other table a model
+    trained on four fifths of the groups, scored on the rest. With one: that model on the rows whose groups it was not
+    trained on; where the table is the one it was trained on, its own held-out scores are given. A record says which.
     """
     check_level(level)
     if model is None:
         from ..training.compare import compare_split
 
-        return compare_split(frame, level=level, seed=seed, progress=progress)
+        return _merged([
+            _champion_scored(part, level)
+            or compare_split(part, level=level, seed=seed, quick=quick, progress=progress)
+            for part in _by_platform(frame)
+        ])  # fmt: skip
     return _merged([_scored(part, model, level) for part in _by_platform(frame)])
 
 
 def _by_platform(frame: pd.DataFrame) -> list[pd.DataFrame]:
     labels = frame["platform"].astype(str)
     return [frame[labels == name].reset_index(drop=True) for name in sorted(set(labels))]
+
+
+FEWEST_UNSEEN = 30
+"""With fewer unseen rows a table is not scored with the champion unasked."""
+
+
+def _champion_scored(frame: pd.DataFrame, level: float) -> Comparison | None:
+    """The champion's scores on the rows of groups it was not trained on; None where those are not most of the table."""
+    from ..training.compare import compare_model
+
+    platform = load_platform(str(frame["platform"].iloc[0]))
+    champion = index.open_champion(platform.id)
+    record = champion.meta.get("record") if champion is not None else None
+    if champion is None or record is None:
+        return None
+    unseen = ~np.isin(group_keys(frame), record["groups"])
+    if unseen.sum() < max(FEWEST_UNSEEN, len(frame) / 2):
+        return None
+    left_out = int((~unseen).sum())
+    split = f"groups that {index.label(champion)} was not trained on" + (
+        f"; {left_out} rows of groups it was trained on left out" if left_out else "")  # fmt: skip
+    known = shipped_tables().get(platform.id)
+    train = read_tables([known])[0] if known is not None else None
+    return compare_model(frame[unseen].reset_index(drop=True), champion, train, level=level, split=split)
 
 
 def _scored(frame: pd.DataFrame, given: Model | str, level: float) -> Comparison:

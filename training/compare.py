@@ -39,27 +39,27 @@ def _frame_part(frame: pd.DataFrame, keep: NDArray[np.bool_]) -> pd.DataFrame:
 
 
 def compare_split(frame: pd.DataFrame, *, fraction: float = 0.2, seed: int = 0, level: float = 0.9,
-                  progress: Progress | None = None) -> Comparison:  # fmt: skip
+                  quick: bool = False, progress: Progress | None = None) -> Comparison:  # fmt: skip
     """Train on four fifths of the groups of each platform, score every method on the fifth that was held out.
 
     frame: a validated run table with `group`. Baselines see the same training rows as the hybrid.
     """
     test = holdout(frame["group"], fraction, seed)
     train, held = _frame_part(frame, ~test), _frame_part(frame, test)
-    return _compare(train, held, split_note(fraction, seed), None, level, progress)
+    return _compare(train, held, split_note(fraction, seed), None, level, progress, quick)
 
 
 def compare_model(frame: pd.DataFrame, model: Model, train: pd.DataFrame | None = None, *, level: float = 0.9,
-                  ) -> Comparison:  # fmt: skip
+                  split: str | None = None) -> Comparison:  # fmt: skip
     """Score a trained model on a table. Rows of groups it was trained on must be left out by the caller.
 
     train: the rows the nearest-utilisation baseline may look at; without them it is not reported.
     """
-    return _compare(train, frame, f"rows that model {model.name} was not trained on", model, level, None)
+    return _compare(train, frame, split or f"rows that model {model.name} was not trained on", model, level, None)
 
 
 def _compare(train: pd.DataFrame | None, test: pd.DataFrame, split: str, model: Model | None, level: float,
-             progress: Progress | None) -> Comparison:  # fmt: skip
+             progress: Progress | None, quick: bool = False) -> Comparison:  # fmt: skip
     import pandas as pd
 
     records: list[dict[str, Any]] = []
@@ -71,7 +71,7 @@ def _compare(train: pd.DataFrame | None, test: pd.DataFrame, split: str, model: 
         used = model
         if used is None:
             assert seen is not None
-            used = fit_model(seen, name="compare", progress=progress)
+            used = fit_model(seen, name="compare", quick=quick, progress=progress)
         models[platform] = used
         table = _methods(here, seen, used, level)
         tables.append(table)

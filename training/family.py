@@ -94,7 +94,8 @@ class FamilyModel:
 
 
 def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], reference: dict[str, str], *, seed: int = 0,
-               learn: bool = True, process: bool = True, encoder: Encoder | None = None) -> FamilyModel:  # fmt: skip
+               learn: bool = True, process: bool = True, quick: bool = False, encoder: Encoder | None = None
+               ) -> FamilyModel:  # fmt: skip
     """Fit one family to its parts and their measured times [s]. learn=False stops at the calibration."""
     rows = [part.rows for part in parts]
     time_s = np.concatenate(list(times))
@@ -106,5 +107,5 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
     if learn and len(time_s) >= FEWEST_ROWS:
         x = np.concatenate([encoder.matrix(r) for r in rows])
         residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
-                                process=process)  # fmt: skip
+                                process=process, quick=quick)  # fmt: skip
     return FamilyModel(name, encoder, calibration, residual, fit_domain(name, rows), reference, len(time_s))

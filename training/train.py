@@ -56,7 +56,8 @@ def _take(part: Part, keep: NDArray[np.bool_]) -> Part:
     return Part(part.index[keep], rows, part.terms[keep], part.analytic_s[keep], part.regime[keep])
 
 
-def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int) -> _Learned:
+def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
+                  quick: bool) -> _Learned:  # fmt: skip
     """Cross-fit one family over the folds, choose its members by out-of-fold error, then fit on all of its rows."""
     reference = reference_implementations(groups)
     parts = [part_of(group, reference) for group in groups]
@@ -72,7 +73,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
         if not kept:
             kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
         model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=learn,
-                           encoder=encoder)  # fmt: skip
+                           quick=quick, encoder=encoder)  # fmt: skip
         for part, start in zip(parts, starts, strict=False):
             out = fold[part.index] == number
             if not out.any():
@@ -84,7 +85,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
     measured = time_s[index]
     target = to_residual(measured, base)
     times = [time_s[p.index] for p in parts]
-    final = fit_family(name, parts, times, reference, seed=seed, learn=learn, encoder=encoder)
+    final = fit_family(name, parts, times, reference, seed=seed, learn=learn, quick=quick, encoder=encoder)
     weight, keep = _choose(target, trees, smooth) if learn else (0.0, False)
     if final.residual is not None:
         final.residual.process_weight = weight if final.residual.process is not None else 0.0
@@ -196,10 +197,11 @@ def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], 
 
 
 def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: str = "model", seed: int = 0,
-              progress: Progress | None = None) -> Model:  # fmt: skip
+              quick: bool = False, progress: Progress | None = None) -> Model:  # fmt: skip
     """Fit the hybrid of one platform to measured runs (columns of the run table, `group` included).
 
     Every group lies in one fold; residual, difficulty and scores of a row come from models that never saw its group.
+    quick: fewer trees and no Gaussian process.
     Raises InputError where the frame holds several platforms or too few usable rows.
     """
     platforms = sorted(set(frame["platform"].astype(str)))
@@ -216,14 +218,14 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
 
     def learn(family: str, groups: list[Group]) -> _Learned:
         many = sum(len(group.index) for group in groups) > MANY_ROWS
-        return _learn_family(family, groups, time_s, few if many else fold, seed)
+        return _learn_family(family, groups, time_s, few if many else fold, seed, quick)
 
     learned = _each(by_family, learn, progress)
     difficulty, typical, bands = _fit_difficulty(learned, seed)
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
     families = {item.model.family: item.model for item in learned}
-    meta = {"rows": usable, "refused": len(described.refused), "seed": seed, "folds": FOLDS,
+    meta = {"rows": usable, "refused": len(described.refused), "seed": seed, "folds": FOLDS, "quick": quick,
             "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
     return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
                  meta)  # fmt: skip
@@ -245,6 +247,7 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
         parts = [part_of(group, reference) for group in groups]
         process = known is not None and known.residual is not None and known.residual.process is not None
         model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, process=process,
+                           quick=bool(checked.meta.get("quick")),
                            learn=known is not None and known.residual is not None)  # fmt: skip
         if model.residual is not None and known is not None and known.residual is not None:
             model.residual.process_weight = known.residual.process_weight
