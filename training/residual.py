@@ -155,7 +155,8 @@ def fit_booster(x: Floats, y: Floats, seed: int = 0, rounds: int | None = None, 
 
 
 PAIR_FROM = 5_000
-"""With so many training rows a booster for the mean and one for the median are averaged."""
+"""Families with so many training rows carry large trees."""
+SMALL_PAIR: dict[str, Any] = {"max_leaves": 32, "max_bin": 64, "learning_rate": 0.1, "nthread": 1}
 PAIR: dict[str, Any] = {"max_leaves": 144, "max_bin": 64, "learning_rate": 0.07, "nthread": 1}
 LOSSES: tuple[dict[str, Any], ...] = (
     {"objective": "reg:absoluteerror", "min_child_weight": 1.5},
@@ -164,22 +165,24 @@ LOSSES: tuple[dict[str, Any], ...] = (
 
 
 def pair_rounds(rows: int) -> int:
-    """Boosting rounds of each of the pair."""
+    """Boosting rounds of each of the pair in a large family."""
     return int(np.clip(20.0 * np.sqrt(rows / 100.0), 200, 500))
 
 
-def fit_trees(x: Floats, y: Floats, seed: int = 0) -> Any:
-    """The trees of a residual: one booster; with many rows the average of one for the mean and one for the median.
+def small_rounds(rows: int) -> int:
+    """Boosting rounds of each of the pair in a small family: together about as many leaves as one booster would have."""
+    return int(0.6 * rounds_for(rows))
 
-    Rows of several software stacks hold outliers that drag a mean, and ties that leave a median ragged: the average of
-    both errs less than either.
+
+def fit_trees(x: Floats, y: Floats, seed: int = 0) -> Any:
+    """The trees of a residual: the average of a booster for the mean and one for the median.
+
+    Outliers drag a mean, and ties leave a median ragged: the average of both errs less than either.
     """
-    if len(y) < PAIR_FROM:
-        return fit_booster(x, y, seed)
+    shape, rounds = (SMALL_PAIR, small_rounds(len(y))) if len(y) < PAIR_FROM else (PAIR, pair_rounds(len(y)))
     with ThreadPoolExecutor(len(LOSSES)) as pool:
         # one thread each: threads inside a fit wait for each other wherever cores are shared
-        rounds = pair_rounds(len(y))
-        fits = [pool.submit(fit_booster, x, y, seed, rounds, **{**PAIR, **loss, **ZERO_START}) for loss in LOSSES]
+        fits = [pool.submit(fit_booster, x, y, seed, rounds, **{**shape, **loss, **ZERO_START}) for loss in LOSSES]
     return average([fit.result() for fit in fits])
 
 

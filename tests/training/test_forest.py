@@ -41,9 +41,10 @@ def test_boosters_that_start_elsewhere_are_refused() -> None:
         average([fitted("reg:squarederror", base_score=0.5), fitted("reg:squarederror", base_score=0.5)])
 
 
-def test_many_rows_get_the_pair_and_the_same_seed_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual, "PAIR_FROM", 100)
-    monkeypatch.setattr(residual, "pair_rounds", lambda _: 20)
+@pytest.mark.parametrize("large", [True, False])
+def test_the_same_seed_gives_the_same_pair(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residual, "PAIR_FROM", 100 if large else 10_000)
+    monkeypatch.setattr(residual, "pair_rounds" if large else "small_rounds", lambda _: 20)
     x, y = rows()
     first, second = residual.fit_trees(x, y, 1), residual.fit_trees(x, y, 1)
     assert first.num_boosted_rounds() == 40
