@@ -170,7 +170,7 @@ def pair_rounds(rows: int) -> int:
 
 
 def small_rounds(rows: int) -> int:
-    """Boosting rounds of each of the pair in a small family: together about as many leaves as one booster would have."""
+    """Boosting rounds of each of the pair in a small family: together about the leaves one booster would have."""
     return int(0.6 * rounds_for(rows))
 
 
