@@ -1,4 +1,6 @@
-"""Conformal bands: normalised by a learned difficulty, Mondrian by family, pooled where a family has too few rows.
+"""Conformal bands: normalised by a learned difficulty, Mondrian by class, pooled where a family has too few rows.
+
+A class is a regime of a family (implementation and precision) where it has scores enough, else the family.
 
 The arithmetic is crepes' (Boström 2022). Scores are |residual| ÷ difficulty of rows that neither the residual nor the
 difficulty has seen, so a band at level 1−α covers with probability at least 1−α for exchangeable rows.
@@ -17,24 +19,33 @@ Floats = NDArray[np.float64]
 
 FEWEST_SCORES = 40
 """A family with fewer calibration rows takes the pooled scores: its own quantile would be the luck of a few rows."""
+FEWEST_OF_REGIME = 150
+"""A regime with fewer rows takes its family's scores, which are about the same thing and more of them."""
 
 
 @dataclass
 class Bands:
-    """Calibration scores, pooled and by family, each sorted downwards (crepes' order)."""
+    """Calibration scores, pooled and by class (`family` or `family|regime`), each sorted downwards (crepes' order)."""
 
     pooled: Floats
-    by_family: dict[str, Floats] = field(default_factory=dict)
+    by_class: dict[str, Floats] = field(default_factory=dict)
 
-    def half_width(self, sigma: Floats, family: NDArray[Any], level: float) -> tuple[Floats, NDArray[np.bool_]]:
+    def half_width(self, sigma: Floats, family: NDArray[Any], level: float, regime: NDArray[Any] | None = None
+                   ) -> tuple[Floats, NDArray[np.bool_]]:  # fmt: skip
         """Half-width of the log-time band of each row, and where the pooled scores were used.
 
-        sigma: difficulty (n,); infinite where there are too few scores for the level.
+        sigma: difficulty (n,); family, regime: labels (n,). Infinite where there are too few scores for the level.
         """
-        labels, codes = np.unique(family.astype(str), return_inverse=True)
-        pooled = np.array([label not in self.by_family for label in labels])
-        quantile = np.array([self._quantile(self.by_family.get(str(label), self.pooled), level) for label in labels])
+        labels, codes = np.unique(class_labels(family, regime), return_inverse=True)
+        scores = [self.scores_of(str(label)) for label in labels]
+        pooled = np.array([found is None for found in scores])
+        quantile = np.array([self._quantile(self.pooled if found is None else found, level) for found in scores])
         return sigma * quantile[codes], pooled[codes]
+
+    def scores_of(self, label: str) -> Floats | None:
+        """Scores of a `family|regime` label: its own, else its family's, else None (the pooled ones)."""
+        own = self.by_class.get(label)
+        return own if own is not None else self.by_class.get(label.partition("|")[0])
 
     @staticmethod
     def _quantile(scores: Floats, level: float) -> float:
@@ -49,7 +60,7 @@ class Bands:
         return float(interval[0, 1])
 
 
-MOST_SCORES = 3000
+MOST_SCORES = 2000
 
 
 def _sorted_scores(scores: Floats) -> Floats:
@@ -59,13 +70,25 @@ def _sorted_scores(scores: Floats) -> Floats:
     return ordered[keep]
 
 
-def fit_bands(residual: Floats, sigma: Floats, family: NDArray[Any]) -> Bands:
-    """Scores of calibration rows: out-of-fold residual (n,), out-of-fold difficulty (n,), family (n,)."""
+def class_labels(family: NDArray[Any], regime: NDArray[Any] | None) -> NDArray[Any]:
+    """`family|regime` of each row; the family alone where there is no regime."""
+    names = family.astype(str)
+    return names if regime is None else np.char.add(np.char.add(names, "|"), regime.astype(str))
+
+
+def fit_bands(residual: Floats, sigma: Floats, family: NDArray[Any], regime: NDArray[Any] | None = None) -> Bands:
+    """Scores of calibration rows: out-of-fold residual and difficulty (n,), labels of family and regime (n,)."""
     scores = np.abs(residual) / sigma
-    names, counts = np.unique(family.astype(str), return_counts=True)
-    own = {
-        str(name): _sorted_scores(scores[family == name])
-        for name, count in zip(names, counts, strict=True)
-        if count >= FEWEST_SCORES
-    }
+    own = _by_label(scores, family.astype(str), FEWEST_SCORES)
+    if regime is not None:
+        own |= _by_label(scores, class_labels(family, regime), FEWEST_OF_REGIME)
     return Bands(_sorted_scores(scores), own)
+
+
+def _by_label(scores: Floats, labels: NDArray[Any], fewest: int) -> dict[str, Floats]:
+    names, counts = np.unique(labels, return_counts=True)
+    return {
+        str(name): _sorted_scores(scores[labels == name])
+        for name, count in zip(names, counts, strict=True)
+        if count >= fewest
+    }

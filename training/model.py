@@ -107,7 +107,7 @@ class Model:
         out.predicted_s[index] = to_time(correction * np.maximum(1.0 - 0.25 * distance, 0.5), base)
         out.calibrated_s[index] = base
         sigma = self.sigma(group.family, part, disagreement, correction)
-        half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level)
+        half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level, part.regime)
         note = np.full(index.size, "", dtype=object)
         names = part.rows.categories["implementation"].astype(str)
         # a table that names no implementation at all says nothing about which ones it holds

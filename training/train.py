@@ -124,9 +124,10 @@ def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[s
         for item in learned for part, a, b in _slices(item)
     ])  # fmt: skip
     error = np.concatenate([item.error for item in learned])
+    regime = np.concatenate([part.regime for item in learned for part in item.parts])
     if len(x) < 10 * FEWEST_ROWS:
         sigma = np.maximum(np.exp(x[:, len(COMMON)]), SMALLEST_SIGMA)
-        return None, typical, fit_bands(error, sigma, family)
+        return None, typical, fit_bands(error, sigma, family, regime)
 
     def fit(keep: NDArray[np.bool_]) -> Any:
         # the median of |error| is what scales a band; extreme rows must not decide it
@@ -139,7 +140,8 @@ def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[s
     for number in np.unique(fold):
         held = fold == number
         sigma[held] = np.exp(fit(~held).predict(DMatrix(x[held]))) if (~held).any() else np.exp(typical[""])
-    return fit(np.ones(len(x), dtype=bool)), typical, fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family)
+    bands = fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family, regime)
+    return fit(np.ones(len(x), dtype=bool)), typical, bands
 
 
 def _slices(item: _Learned) -> list[tuple[Part, int, int]]:
