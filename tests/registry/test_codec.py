@@ -63,7 +63,7 @@ def test_dataclasses_of_training_come_back_as_themselves() -> None:
     bands = Bands(np.arange(100.0), {"gemm": np.arange(3.0)})
     back = there_and_back({"bands": bands, "encoder": Encoder(["a"], {"precision": ["fp16"]})})
     assert isinstance(back["bands"], Bands)
-    np.testing.assert_array_equal(back["bands"].by_family["gemm"], [0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(back["bands"].by_class["gemm"], [0.0, 1.0, 2.0])
     assert back["encoder"] == Encoder(["a"], {"precision": ["fp16"]})
 
 
