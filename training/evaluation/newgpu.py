@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...features.describe import describe
-from ..adapt import adapt_model
+from ..adapt_curve import SETTING_COUNTS, Setting, adapt_curve, settings_of
+from ..metrics import summary
 from ..model import Model
 from ..nearest import nearest_utilisation_s
 from ..transfer import fit_transfer
@@ -20,73 +20,35 @@ from .score import Parts, predict_rows, record
 if TYPE_CHECKING:
     import pandas as pd
 
-CURVE = (5, 10, 20, 50, 100, 200)
 DRAWS = 3
-"""Random choices of the few runs at every count; the report gives the median of their errors."""
+"""Random choices of the few runs at every count, or one for each split; the report gives the median of their errors."""
 
 
 @dataclass(frozen=True)
 class NewGpu:
-    """Source rows (other GPUs), a pool the few runs are drawn from, and test rows: no group of test in either."""
+    """A named setting of `adapt_curve` under a title; `class_of` as in Parts."""
 
     name: str
     title: str
-    definition: str
-    platform: str
-    build: Callable[[dict[str, int | None]], tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]]
+    setting: str
     class_of: tuple[str, ...] = ("implementation", "precision")
 
-
-def _bf16(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[frame["precision"] == "bf16"].reset_index(drop=True)
-
-
-def _nvidia(target: str, others: Sequence[str]) -> Callable[..., tuple[Any, Any, Any]]:
-    def build(limits: dict[str, int | None]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        import pandas as pd
-
-        share = None if limits["train"] is None else limits["train"] // len(others)
-        parts = []
-        for other in others:
-            frame = _bf16(sources.nvidia(other, "gemm"))
-            parts.append(sources.sample(frame[~sources.site_test(frame)], share))
-        own = _bf16(sources.nvidia(target, "gemm"))
-        test = sources.site_test(own)
-        return (pd.concat(parts, ignore_index=True), sources.sample(own[~test], None),
-                sources.sample(own[test], limits["test"]))  # fmt: skip
-
-    return build
+    @property
+    def definition(self) -> str:
+        """What was held out, in words."""
+        return (f"{self.setting}: no row of the target in training; the few runs come from groups outside the test, "
+                "test groups are unseen on every platform")  # fmt: skip
 
 
-def _converted(corpus: str, family: str, target: str, others: Sequence[str]) -> Callable[..., tuple[Any, Any, Any]]:
-    def build(limits: dict[str, int | None]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        import pandas as pd
-
-        own = sources.converted(corpus, target, family)
-        test = sources.hash_test(own)
-        seen = set(own.loc[test, "group"])
-        rows = pd.concat([sources.converted(corpus, other, family) for other in others], ignore_index=True)
-        rows = rows[~rows["group"].isin(seen)]
-        return (sources.sample(rows, limits["train"]), sources.sample(own[~test], None),
-                sources.sample(own[test], limits["test"]))  # fmt: skip
-
-    return build
-
-
-_WHERE = "no row of the target in training; the few runs come from sites outside the test; test sites unseen everywhere"
 NEW_GPUS: dict[str, NewGpu] = {
     case.name: case
     for case in (
-        NewGpu("gemm-b200-new", "B200 GEMM bf16: a GPU never seen, shapes unseen too",
-               f"sources H200, H100, A100; {_WHERE}", "b200", _nvidia("b200", ("h200", "h100-sxm", "a100-sxm"))),
-        NewGpu("gemm-h200-new", "H200 GEMM bf16: a GPU never seen, shapes unseen too", f"sources H100, A100; {_WHERE}",
-               "h200", _nvidia("h200", ("h100-sxm", "a100-sxm"))),
-        NewGpu("gemm-mi300x-new", "MI300X GEMM from MI355X", f"source MI355X; {_WHERE}",
-               "mi300x", _converted("aiter", "gemm", "mi300x", ("mi355x",))),
-        NewGpu("spmv-mi250x-new", "MI250X SpMV CSR from A100", f"source A100; {_WHERE} (groups are collections)",
-               "mi250x-gcd", _converted("ginkgo", "spmv_csr", "mi250x-gcd", ("a100-sxm",)), ("implementation",)),
+        NewGpu("gemm-b200-new", "B200 GEMM bf16: a GPU never seen, shapes too", "b200 gemm bf16 from h100, h200"),
+        NewGpu("gemm-h200-new", "H200 GEMM bf16: a GPU never seen, shapes too", "h200 gemm bf16 from h100, a100"),
+        NewGpu("gemm-mi300x-new", "MI300X GEMM from MI355X", "mi300x gemm fp8 from mi355x"),
+        NewGpu("spmv-mi250x-new", "MI250X SpMV CSR from A100", "mi250x spmv_csr (Ginkgo) from a100"),
     )
-}  # fmt: skip
+}
 
 
 def source_model(rows: pd.DataFrame) -> Model:
@@ -96,35 +58,28 @@ def source_model(rows: pd.DataFrame) -> Model:
     return fit_transfer(rows) if rows["platform"].nunique() > 1 else fit_model(rows, name="source")
 
 
-def score_new_gpu(case: NewGpu, limits: dict[str, int | None], level: float, *, curve: Sequence[int] = CURVE,
-                  draws: int = DRAWS) -> dict[str, Any]:  # fmt: skip
-    """The record without any run of the target, and for each count the median error over draws of so many runs."""
+def score_new_gpu(case: NewGpu, limits: dict[str, int | None], level: float) -> dict[str, Any]:
+    """The record without any run of the target (first split), and the learning curve over all splits of the setting."""
     start = time.perf_counter()
-    rows, pool, test = case.build(limits)
-    model = source_model(rows)
-    scored = predict_rows(rows, test, level, model)
-    out = record(scored, Parts(rows, test, class_of=case.class_of), level)
-    measured, asked = np.asarray(test["time_s"], dtype=float), describe(test)
-    points = []
-    for count in (c for c in curve if c <= len(pool)):
-        lines = []
-        for draw in range(draws):
-            few = sources.sample(pool, count, seed=draw + 1)
-            found = adapt_model(few, case.platform, model, source_rows=rows, seed=draw).predict(asked, level)
-            near = nearest_utilisation_s(describe(few), few["time_s"], asked)
-            lines.append(_point(found.predicted_s, found.lower_s, found.upper_s, near, measured))
-        points.append({"runs": count, "draws": draws, **{k: float(np.median([x[k] for x in lines])) for k in lines[0]}})
-    return out | {"curve": points, "seconds": time.perf_counter() - start}
+    splits = settings_of(case.setting, most=limits["test"] or 1_000_000)
+    first = splits[0]
+    assert first.source_rows is not None
+    rows = sources.sample(first.source_rows, limits["train"])
+    scored = predict_rows(rows, first.test, level, source_model(rows))
+    out = record(scored, Parts(rows, first.test, class_of=case.class_of), level)
+    curve = adapt_curve(splits, SETTING_COUNTS[case.setting], draws=DRAWS, level=level)
+    for point in curve:
+        point["nearest_mape"] = _nearest(first, int(point["runs"]))
+    return out | {"curve": curve, "seconds": time.perf_counter() - start}
 
 
-def _point(predicted: Any, lower: Any, upper: Any, near: Any, measured: Any) -> dict[str, float]:
-    from ..metrics import coverage, relative_half_width, summary
-
-    ok = np.isfinite(predicted)
-    width = relative_half_width(lower[ok], upper[ok], predicted[ok])
-    return {
-        **summary(predicted[ok], measured[ok]),
-        "nearest_mape": summary(near[ok], measured[ok])["mape"],
-        "coverage": coverage(lower[ok], upper[ok], measured[ok]),
-        "half_width": float(np.median(width)),
-    }
+def _nearest(setting: Setting, count: int) -> float:
+    """Mean error [%] of the nearest-utilisation baseline with the same number of runs, median over draws."""
+    if count == 0:
+        return float("nan")
+    asked, measured = describe(setting.test), setting.test["time_s"]
+    found = []
+    for draw in range(DRAWS):
+        few = setting.pool.sample(min(count, len(setting.pool)), random_state=draw).reset_index(drop=True)
+        found.append(summary(nearest_utilisation_s(describe(few), few["time_s"], asked), measured)["mape"])
+    return float(np.median(found))

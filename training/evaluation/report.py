@@ -136,17 +136,20 @@ def _domain(record: Record) -> list[str]:
 
 def _curve(record: Record) -> list[str]:
     targets = {int(k): v for k, v in (record.get("few") or {}).items()}
-    start, bands = record["methods"]["hybrid"], record["bands"]
-    rows = [["0", "–", triple(start), number(record["methods"]["nearest_utilisation"]["mape"]), "–",
-             number(100 * bands["total"]["coverage"]), number(bands["median_half_width"], 3)]]  # fmt: skip
-    rows += [
-        [str(point["runs"]), str(point["draws"]), triple(point), number(point["nearest_mape"]),
-         number(targets.get(point["runs"])), number(100 * point["coverage"]), number(point["half_width"], 3)]
+    rows = [
+        [f"{point['runs']:g}", f"{point['draws']:g}", triple(point), number(point["nearest_mape"]),
+         number(targets.get(int(point["runs"]))), number(_percent(point["coverage"])),
+         number(point["median_half_width"], 3)]
         for point in record["curve"]
     ]  # fmt: skip
     head = ["runs of the new GPU", "draws", "adapted", "nearest utilisation (mean)", "target (mean)", "coverage %",
             "median half-width"]  # fmt: skip
-    return ["Learning curve (runs drawn at random; median over the draws):", "", *table(head, rows)]
+    words = "Learning curve (runs drawn at random; median over the draws; a dash is an unbounded band or no value):"
+    return [words, "", *table(head, rows)]
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100.0 * share
 
 
 def _split(record: Record) -> list[str]:
