@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from ..training.model import Model
 
-TRANSFER = "_transfer"
-"""Folder of the shipped model across platforms."""
 ALONE = "parameters"
 """Name that asks for no source at all: the parameter file alone."""
 
@@ -36,8 +34,7 @@ def find_source(name: str | None, target: str) -> Model | None:
     if name == ALONE:
         return None
     if name is None:
-        folder = index.shipped_folder(TRANSFER)
-        return read_model(folder) if (folder / MODEL_FILE).is_file() else None
+        return index.open_transfer()
     if "/" in name or "\\" in name:
         return read_model(_model_folder(name))
     wanted, _, version = name.partition("@")

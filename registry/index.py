@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CHAMPION_FILE = "champion.json"
 SHIPPED = "shipped"
 """Version of a model that came with the package."""
+TRANSFER = "_transfer"
+"""Folder of the shipped model across platforms."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -127,7 +129,7 @@ def entries(platform: str | None = None) -> list[Entry]:
     if platform is None:
         shipped = Path(str(resources.files("kernelcast.configs").joinpath("champions")))
         names = {p.name for p in _subfolders(shipped)} | {p.name for p in _subfolders(models_folder())}
-        return [entry for name in sorted(names) for entry in entries(name)]
+        return [entry for name in sorted(names - {TRANSFER}) for entry in entries(name)]
     found = _shipped(platform)
     listed = [*([found] if found else []), *_own(platform)]
     champion = champion_entry(platform)
@@ -160,6 +162,12 @@ def open_champion(platform: str) -> Model | None:
     """The model a platform uses, or None where it has none. InputError for a damaged one."""
     entry = champion_entry(platform)
     return None if entry is None else _opened(entry)
+
+
+def open_transfer() -> Model | None:
+    """The shipped model across platforms, for one without a champion; None where none ships."""
+    folder = shipped_folder(TRANSFER)
+    return _opened(Entry(TRANSFER, TRANSFER, SHIPPED, folder)) if (folder / MODEL_FILE).is_file() else None
 
 
 def open_model(platform: str, name: str) -> Model:

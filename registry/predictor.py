@@ -77,9 +77,13 @@ def check_level(level: float) -> float:
 
 
 def resolve_model(platform: Platform, model: Model | str | None) -> Model | None:
-    """The model to use on a platform: a given one, a named one, else the champion (None where there is none)."""
+    """The model to use on a platform: a given one, a named one, the champion, else the model across platforms.
+
+    None where none of them is there, and for a parameter set as a paper prints it: what was learned is not of that.
+    """
     if model is None:
-        return index.open_champion(platform.id)
+        found = index.open_champion(platform.id)
+        return found if found is not None or platform.as_published else index.open_transfer()
     if isinstance(model, str):
         return index.open_model(platform.id, model)
     if model.platform != platform.id:

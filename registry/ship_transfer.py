@@ -10,13 +10,12 @@ import datetime
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..analytic.errors import InputError, KernelcastError
 from ..analytic.platform import platform_ids
-from .adapt import TRANSFER
 from .fit import _version
-from .index import shipped_folder
+from .index import TRANSFER, shipped_folder
 from .store import write_model
 from .tables import read_tables, shipped_tables
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 3000
 ROUNDS = 100
-_CORPORA = ("aiconfigurator", "aiter", "ginkgo")
+_CORPORA = ("aiconfigurator", "aiter", "ginkgo", "mi300a")
 _DRAWN = 120_000
 
 
@@ -40,7 +39,8 @@ def across_table() -> tuple[pd.DataFrame, list[str]]:
     parts, names = [], []
     for name in _CORPORA:
         try:
-            frame = load_corpus(name, max_rows=_DRAWN if name == "aiconfigurator" else None)
+            choices: dict[str, Any] = {"kernels_only": True} if name == "mi300a" else {}
+            frame = load_corpus(name, max_rows=_DRAWN if name == "aiconfigurator" else None, **choices)
         except InputError as fault:
             print(f"ship: left out: {fault}", file=sys.stderr)
             continue

@@ -268,9 +268,13 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
     typical = _typical(left)
     difficulty, bands = _calibrated_bands(left, typical, seed)
     kinds = {item.family: item.kind for item in left}
-    # a family of one platform: nothing shows that what was learned there carries over
-    families = {family: fit_across(rows, seed, rounds, kind=kinds.get(family, "multipliers"))
+    families = {family: fit_across(rows, seed, rounds, kind=kinds.get(family, "baseline"))
                 for family, rows in sorted(table.items())}  # fmt: skip
+    for family in set(families) - set(kinds):
+        families[family].note = (
+            f"no run of this platform in training, and {family} only on {table[family].platforms[0]}: the analytic "
+            "baseline, because nothing shows what would carry over"
+        )
     analytic = np.concatenate([
         np.abs(to_residual(t, p.analytic_s))
         for rows in table.values() for p, t in zip(rows.parts, rows.times, strict=True)
