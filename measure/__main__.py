@@ -33,11 +33,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="two sizes of every implementation only")
     parser.add_argument("--resume", action="store_true", help="keep what the journal beside --out already holds")
     parser.add_argument("--budget", help="stop after this time, e.g. 20min")
+    parser.add_argument("--time-limit", default="180s", help="a configuration that takes longer hangs; default 180s")
     options = parser.parse_args(arguments)
     try:
         summary = run_suite(
             options.suite, options.platform, options.out, options.quick, options.resume, parse_budget(options.budget),
-            progress=lambda text: print(text, flush=True),
+            progress=lambda text: print(text, flush=True), hang_s=parse_budget(options.time_limit),
         )  # fmt: skip
     except KernelcastError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -97,7 +97,7 @@ def _spread(group: list[Planned]) -> list[Planned]:
 
 def params_text(params: Any) -> str:
     """Parameters as the table writes them."""
-    from .run import plain
+    from .runner import plain
 
     return json.dumps(plain({k: v for k, v in params.items() if k != "seed"}), separators=(",", ":"))
 

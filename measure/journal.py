@@ -13,7 +13,8 @@ import numpy as np
 
 from ..analytic.errors import KernelcastError
 
-FLOATS = ("time_s", "spread_s", "time_min_s")
+FLOATS = ("time_s", "spread_s", "time_min_s", "noise_floor_s")
+EMPTY = ["kernel", "precision", "params", "time_s", "cache", "implementation", "group"]  # columns of a table of no rows
 
 
 @dataclass
@@ -52,6 +53,11 @@ class Journal:
         if good < len(data):
             os.truncate(self.path, good)
 
+    def reread(self) -> None:
+        """Take what is whole in the file: an interruption may fall between writing an entry and counting it."""
+        self.entries.clear()
+        self._recover()
+
     def append(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Write entries through to the disk before they count as done."""
         added = list(entries)
@@ -80,7 +86,7 @@ def fold(journal: Journal, out: Path, constants: Mapping[str, Any]) -> int:
     import pandas as pd
 
     rows = journal.rows()
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows, columns=None if rows else EMPTY)
     for name, value in constants.items():
         frame[name] = value
     for name in FLOATS:

@@ -17,7 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     from .gpu import Gpu
     from .journal import Journal
-    from .run import Runner, Summary
+    from .run import Summary
+    from .runner import Runner
     from .trace import Tracer
 
 BINS_S = (0.0, 2e-6, 1e-5, 1e-4, 1e-3, 1e-2, float("inf"))
@@ -76,6 +77,8 @@ def write_meta(
     suite: str,
 ) -> None:
     """Write `<table>.meta.json`; environment, method, counts, noise, what was skipped and why."""
+    from .run import throttled
+
     rows = journal.rows()
     skipped = Counter(f"{e['kind']}: {e['skip']}" for e in journal.skipped())
     sm = [
@@ -97,7 +100,8 @@ def write_meta(
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),  # noqa: UP017
         "method": (
             f"time_s is the median over repeats of the summed durations of all kernels of a call, from {tracer.name}; "
-            "spread_s their inter-quartile range. Configurations are timed in interleaved rounds of up to 32: a round "
+            "spread_s their inter-quartile range, noise_floor_s that or a tick of the timer. "
+            "Configurations are timed in interleaved rounds of up to 32: a round "
             "fills a 512 MiB buffer, times a call (cold), then times the next call on the same buffers (warm). "
             "Inputs are random. Every implementation and precision was checked against a double-precision reference "
             "before timing, and every small configuration itself. Copies and memsets are not counted."
@@ -109,6 +113,10 @@ def write_meta(
         "lost_records": tracer.dropped(),
         "families": dict(sorted(Counter(r["kernel"] for r in rows).items())),
         "noise": noise(rows),
+        "timer_tick_s": runner.tick_s,
+        "throttled_readings": sum(throttled([s]) for s in states),
+        "first_repeat_outliers": dict(runner.first_outliers.most_common()),
+        "first_check_s": {"/".join(k): round(v, 3) for k, v in sorted(runner.first_check_s.items())},
         "worst_check_error": {"/".join(k): float(f"{v:.2e}") for k, v in sorted(runner.worst_error.items())},
         "failed_kinds": {"/".join(k): v for k, v in sorted(runner.broken.items())},
         "skipped": dict(skipped.most_common()),

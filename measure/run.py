@@ -1,35 +1,30 @@
-"""Measure a suite: build, check against a reference, time in interleaved rounds with a warm and a cold cache."""
+"""Measure a suite into a table: chunks, a journal, progress, time limits, and a table that is always valid."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import os
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..analytic.errors import KernelcastError
-from .case import Case
-from .gpu import Gpu, Skip, card_state, require_platform
-from .groups import group_key
+from .gpu import Gpu, card_state, require_platform
 from .journal import Journal, fold
-from .registry import BUILDERS
-from .suite import Config, effort, load_suite
-from .trace import Segment, Tracer, assign_codes, cut, open_tracer
+from .runner import Runner
+from .suite import Config, load_suite
+from .trace import open_tracer
+from .watchdog import Watchdog
 
 CHUNK_CONFIGS = 32
 CHUNK_EFFORT = 6e9  # bytes, roughly, held by the configurations of a chunk
-CHECK_EFFORT = 2e7  # full-size checks below this; above it the kind's smallest configuration stands for all
-SLOWEST_S = 0.08
-REPEATS = ((1e-4, 9), (1e-3, 7), (5e-3, 5), (float("inf"), 3))  # (call shorter than [s], repeats)
-QUIET = 1  # marker before what is not timed
-CACHES = ("cold", "warm")
+HANG_S = 180.0  # longer than any build and check here takes
+HANG_STATUS = 2
+REPORT_CHUNKS = 30  # between two words of progress and two looks at the card
+THROTTLED = 0.85  # share of the highest SM clock below which a state counts as throttled
 Progress = Callable[[str], None]
 
 
@@ -41,18 +36,6 @@ class Summary:
     seconds: float = 0.0
     complete: bool = True
     out: Path | None = None
-
-
-@dataclass
-class Prepared:
-    config: Config
-    case: Case
-    repeats: int
-
-
-def repeats_for(call_s: float, quick: bool) -> int:
-    count = next(n for limit, n in REPEATS if call_s < limit)
-    return 3 if quick else count
 
 
 def chunks(configs: list[Config]) -> Iterator[list[Config]]:
@@ -82,174 +65,10 @@ def quick_set(configs: list[Config]) -> list[Config]:
     return [c for c in configs if c.key in chosen]
 
 
-class Runner:
-    def __init__(self, gpu: Gpu, tracer: Tracer, journal: Journal, quick: bool) -> None:
-        self.gpu, self.tracer, self.journal, self.quick = gpu, tracer, journal, quick
-        self.broken: dict[tuple[str, str, str], str] = {}
-        self.worst_error: dict[tuple[str, str, str], float] = {}
-
-    def _build(self, config: Config) -> Case:
-        self.gpu.seed(config.seed)
-        builder = BUILDERS.get((config.family, config.implementation))
-        if builder is None:
-            raise KernelcastError(f"no implementation {config.implementation!r} of {config.family!r}")
-        return builder(self.gpu, {**config.params, "seed": config.seed}, config.precision)
-
-    def _verify(self, config: Config, case: Case) -> None:
-        error = case.check()
-        self.worst_error[config.kind] = max(error, self.worst_error.get(config.kind, 0.0))
-        if not error <= case.tolerance:
-            raise Skip(f"wrong result: relative error {error:.2e}, allowed {case.tolerance:.0e}")
-
-    def check_kinds(self, configs: list[Config]) -> None:
-        """Check the smallest configuration of every kind; a kind that fails is not timed at all."""
-        smallest: dict[tuple[str, str, str], list[Config]] = {}
-        for c in configs:
-            smallest.setdefault(c.kind, []).append(c)
-        for kind, group in smallest.items():
-            for config in sorted(group, key=lambda c: c.effort)[:5]:
-                reason = self._attempt(config)
-                if reason is None:
-                    self.broken.pop(kind, None)
-                    break
-                self.broken[kind] = reason
-                if not reason.startswith("skipped"):
-                    break
-
-    def _attempt(self, config: Config) -> str | None:
-        try:
-            self._verify(config, self._build(config))
-            self.gpu.sync()
-        except Skip as error:
-            text = str(error)
-            return text if text.startswith("wrong") else f"skipped: {text}"
-        except Exception as error:
-            return _reason(error)
-        return None
-
-    def _prepare(self, config: Config) -> Prepared:
-        if config.kind in self.broken and not self.broken[config.kind].startswith("skipped"):
-            raise Skip(f"kind failed its check: {self.broken[config.kind]}")
-        case = self._build(config)
-        if config.effort < CHECK_EFFORT:
-            self._verify(config, case)
-        else:
-            case.call()
-        if case.reset:
-            case.reset()
-        events = [self.gpu.torch.cuda.Event(enable_timing=True) for _ in range(2)]
-        events[0].record()
-        case.call()
-        events[1].record()
-        self.gpu.sync()
-        taken_s = events[0].elapsed_time(events[1]) * 1e-3
-        if taken_s > SLOWEST_S:
-            raise Skip(f"one call takes longer than {SLOWEST_S} s")
-        return Prepared(config, case, repeats_for(taken_s, self.quick))
-
-    def _time(self, prepared: list[Prepared]) -> dict[int, list[Segment]]:
-        """Rounds over all configurations; in each: flush, cold call, warm call. Segments by marker code."""
-        gpu, codes = self.gpu, []
-        gpu.sync()
-        self.tracer.drain()
-
-        def mark(code: int) -> None:
-            gpu.mark(code)
-            codes.append(code)
-
-        for turn in range(max(p.repeats for p in prepared)):
-            for index, item in enumerate(prepared):
-                if turn >= item.repeats:
-                    continue
-                for state, _ in enumerate(CACHES):
-                    if state == 0 or item.case.reset:
-                        mark(QUIET)
-                        if item.case.reset:
-                            item.case.reset()
-                        if state == 0:
-                            gpu.flush()
-                    mark(QUIET + 1 + 2 * index + state)
-                    item.case.call()
-        mark(QUIET)
-        gpu.sync()
-        found: dict[int, list[Segment]] = {}
-        for segment in assign_codes(cut(self.tracer.drain()), codes):
-            found.setdefault(segment.code, []).append(segment)
-        return found
-
-    def _rows(self, item: Prepared, found: dict[int, list[Segment]], index: int) -> list[dict[str, Any]]:
-        rows = []
-        params = dict(item.case.params or item.config.params)
-        params.pop("seed", None)
-        for state, cache in enumerate(CACHES):
-            segments = found[QUIET + 1 + 2 * index + state]
-            times = np.array([s.time_s for s in segments])
-            if not (times > 0).all():
-                raise Skip("a repeat launched no kernel")
-            low, mid, high = np.percentile(times, [25, 50, 75])
-            rows.append({
-                "kernel": item.config.family, "precision": item.config.precision,
-                "params": json.dumps(plain(params), separators=(",", ":")),
-                "time_s": mid, "spread_s": high - low, "time_min_s": times.min(), "n_reps": len(times), "cache": cache,
-                "launches": int(np.median([s.launches for s in segments])),
-                "implementation": item.config.implementation,
-                "group": group_key(item.config.family, item.config.params, item.config.seed),
-            })  # fmt: skip
-        return rows
-
-    def chunk(self, configs: list[Config]) -> Counter[str]:
-        """Measure some configurations and journal each of them, measured or skipped with its reason."""
-        entries: list[dict[str, Any]] = []
-        prepared: list[Prepared] = []
-        skipped: Counter[str] = Counter()
-
-        def skip(config: Config, reason: str) -> None:
-            kind = "/".join(config.kind)
-            entries.append({"key": config.key, "kind": kind, "skip": reason})
-            skipped[f"{kind}: {reason}"] += 1
-
-        for config in configs:
-            try:
-                prepared.append(self._prepare(config))
-            except Exception as error:
-                if _fatal(error):
-                    raise KernelcastError(f"the GPU failed at {config}: {error}") from error
-                skip(config, _reason(error))
-        if prepared:
-            found = self._time(prepared)
-            for index, item in enumerate(prepared):
-                try:
-                    entries.append({"key": item.config.key, "rows": self._rows(item, found, index)})
-                except Skip as error:
-                    skip(item.config, str(error))
-        self.journal.append(entries)
-        prepared.clear()
-        self.gpu.release()
-        return skipped
-
-
-def plain(params: dict[str, Any]) -> dict[str, Any]:
-    return {k: float(f"{v:.7g}") if isinstance(v, float) else v for k, v in params.items()}
-
-
-def _reason(error: Exception) -> str:
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if "out of memory" in text.lower():
-        return "out of device memory"
-    if isinstance(error, Skip):
-        return text[:200]
-    place = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in place if f.filename.startswith(str(Path(__file__).parent))]
-    where = f" at {Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else ""
-    return f"{type(error).__name__}{where}: {text[:200]}"
-
-
-def _fatal(error: Exception) -> bool:
-    text = str(error)
-    return any(
-        word in text
-        for word in ("illegal memory access", "illegal instruction", "unspecified launch failure", "misaligned")
-    )
+def throttled(states: list[dict[str, str]]) -> bool:
+    """Whether the latest reading shows the SM clock well below its highest."""
+    now, top = (states[-1].get(name, "").split()[:1] for name in ("clocks.sm", "clocks.max.sm"))
+    return bool(now and top and now[0].isdigit() and top[0].isdigit() and float(now[0]) < THROTTLED * float(top[0]))
 
 
 def run_suite(
@@ -260,10 +79,12 @@ def run_suite(
     resume: bool = False,
     budget_s: float | None = None,
     progress: Progress | None = None,
+    hang_s: float | None = HANG_S,
 ) -> Summary:
     """Measure `suite` on this machine's GPU into the table `out` (Parquet, with a meta file and a journal beside it).
 
-    The table is valid whenever this returns or raises: Ctrl-C and a spent budget fold what was measured.
+    The table is valid whenever this returns or raises: Ctrl-C and a spent budget fold what was measured. What takes
+    longer than `hang_s` ends the process (status 2) after folding; it is skipped when resumed.
     Raises KernelcastError: no GPU, a GPU that is not `platform_id`, an unwritable or full disk.
     """
     from .meta import write_meta
@@ -285,19 +106,26 @@ def run_suite(
         "source": "kernelcast measure", "license": "Apache-2.0",
     }  # fmt: skip
     interrupted: BaseException | None = None
+    watchdog = Watchdog(hang_s, lambda key: _hung(key, hang_s, todo, journal, out, constants, say))
+    runner.beat = watchdog.beat
     try:
-        runner.check_kinds(todo)
-        say(f"{len(todo)} configurations, {len(runner.broken)} kinds failed a check, {time.monotonic() - begun:.0f} s")
-        done = 0
-        for chunk in chunks(todo):
-            if budget_s is not None and time.monotonic() - begun > budget_s:
-                summary.complete = False
-                break
-            summary.skipped += runner.chunk(chunk)
-            done += len(chunk)
-            if done % (100 * CHUNK_CONFIGS) < len(chunk):
-                states.append(card_state())
-                say(f"{done}/{len(todo)} configurations, {time.monotonic() - begun:.0f} s, {states[-1]}")
+        with watchdog.watching():
+            runner.check_kinds(todo)
+            checked = time.monotonic()
+            say(f"{len(todo)} configurations, {len(runner.broken)} kinds failed a check, {checked - begun:.0f} s")
+            done = 0
+            for chunk in chunks(todo):
+                if budget_s is not None and time.monotonic() - begun > budget_s:
+                    summary.complete = False
+                    break
+                summary.skipped += runner.chunk(chunk)
+                done += len(chunk)
+                if done % (REPORT_CHUNKS * CHUNK_CONFIGS) < len(chunk):
+                    states.append(card_state())
+                    left_s = (time.monotonic() - checked) * (len(todo) - done) / done
+                    hot = f"; THROTTLING: {states[-1]}" if throttled(states) else ""
+                    taken_s = time.monotonic() - begun
+                    say(f"{done}/{len(todo)} configurations, {taken_s:.0f} s, about {left_s:.0f} s left{hot}")
     except KeyboardInterrupt:
         summary.complete = False
         say("interrupted: folding what was measured; continue with --resume")
@@ -305,6 +133,7 @@ def run_suite(
         interrupted = error
     finally:
         states.append(card_state())
+        journal.reread()
         summary.rows = fold(journal, out, constants)
     summary.measured = sum("rows" in e for e in journal.entries.values())
     summary.seconds = time.monotonic() - begun
@@ -315,4 +144,21 @@ def run_suite(
     return summary
 
 
-__all__ = ["Summary", "effort", "run_suite"]
+def _hung(
+    key: str,
+    hang_s: float | None,
+    todo: list[Config],
+    journal: Journal,
+    out: Path,
+    constants: dict[str, Any],
+    say: Progress,
+) -> None:
+    """Leave a valid table without the configuration that hangs, and end: nothing else stops a kernel."""
+    config = next((c for c in todo if c.key == key), None)
+    if config is not None:
+        reason = f"no answer in {hang_s:g} s"
+        journal.append([{"key": config.key, "kind": "/".join(config.kind), "skip": reason}])
+    rows = fold(journal, out, constants)
+    say(f"{config or 'a round of timing'} gave no answer in {hang_s:g} s: stopped. {rows} rows are in {out}; "
+        "continue with --resume, which leaves it out")  # fmt: skip
+    os._exit(HANG_STATUS)

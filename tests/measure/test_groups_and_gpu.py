@@ -11,7 +11,7 @@ from kernelcast.measure.cases_graph import _bottom_up
 from kernelcast.measure.gpu import require_platform
 from kernelcast.measure.groups import group_key
 from kernelcast.measure.meta import noise
-from kernelcast.measure.run import repeats_for
+from kernelcast.measure.runner import repeats_for
 from kernelcast.measure.suite import load_suite
 
 

@@ -141,3 +141,10 @@ def test_quick_takes_at_most_two_of_every_kind(small: Path) -> None:
     kinds = [c.kind for c in quick]
     assert set(kinds) == {c.kind for c in configs}
     assert max(kinds.count(k) for k in kinds) <= 2
+
+
+def test_quick_is_short() -> None:
+    """Two of every kind: at the full suite's 12 ms a configuration (30,359 in 363 s on an H200), some seconds."""
+    quick = quick_set(load_suite("h200-full"))
+    assert len({c.kind for c in quick}) == 155
+    assert len(quick) <= 310
