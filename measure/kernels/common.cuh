@@ -21,6 +21,10 @@
 typedef REAL real;
 typedef long long i64;
 
+#if defined(__HIP__)
+__device__ __forceinline__ void sincospi(float x, float* sine, float* cosine) { sincospif(x, sine, cosine); }
+#endif
+
 __device__ __forceinline__ i64 global_id() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 
 template <typename T>

@@ -54,9 +54,13 @@ extern "C" __global__ void micro_half2(int steps, int seed, int* out) {
 }
 
 #if defined(__HIP__)
-#define LOAD_PAST_L1(p) __builtin_nontemporal_load(p)
+typedef int int4_bits __attribute__((ext_vector_type(4)));
+__device__ __forceinline__ int4 load_past_l1(const int4* p) {
+    int4_bits v = __builtin_nontemporal_load((const int4_bits*)p);
+    return make_int4(v[0], v[1], v[2], v[3]);
+}
 #else
-#define LOAD_PAST_L1(p) __ldcg(p)
+__device__ __forceinline__ int4 load_past_l1(const int4* p) { return __ldcg(p); }
 #endif
 
 // Block b reads piece b modulo `pieces` of the buffer past the first-level cache. Blocks start in order, so the buffer
@@ -66,7 +70,7 @@ extern "C" __global__ void micro_read(int pieces, int per_thread, const int4* in
     int sum = 0;
 #pragma unroll 8
     for (int i = 0; i < per_thread; ++i) {
-        int4 v = LOAD_PAST_L1(p + (i64)i * blockDim.x);
+        int4 v = load_past_l1(p + (i64)i * blockDim.x);
         sum ^= v.x ^ v.y ^ v.z ^ v.w;
     }
     if (sum == 12345) out[threadIdx.x % 4] = sum;
@@ -78,7 +82,7 @@ extern "C" __global__ void micro_read(int pieces, int per_thread, const int4* in
 extern "C" __global__ void micro_stream_read(i64 n, const int4* in, int4* out) {
     int sum = 0;
     STRIDE_LOOP {
-        int4 v = LOAD_PAST_L1(in + i);
+        int4 v = load_past_l1(in + i);
         sum ^= v.x ^ v.y ^ v.z ^ v.w;
     }
     if (sum == 12345) out[0].x = sum;
