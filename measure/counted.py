@@ -4,21 +4,46 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from ..analytic.errors import KernelcastError
-from .counters import count, load_plan, plan, replay, save_plan
+from .counters import CACHES, Planned, count, load_plan, plan, replay, save_plan
 from .gpu import Gpu, require_platform
 from .suite import load_suite
 
 
-def _plan(o: argparse.Namespace) -> str:
+def draw(suite: str, platform_id: str, runs: Path, count: int, path: Path) -> list[Planned]:
+    """Draw `count` configurations of a suite that the table `runs` holds and write them as a plan."""
     import pandas as pd
 
-    seen = pd.read_parquet(o.runs).drop_duplicates(["kernel", "implementation", "precision", "params"])
+    seen = pd.read_parquet(runs).drop_duplicates(["kernel", "implementation", "precision", "params"])
     keys = zip(seen["kernel"], seen["implementation"], seen["precision"], seen["params"], strict=True)
-    chosen = plan(load_suite(o.suite), dict(zip(keys, seen["launches"].astype(int), strict=True)), o.count)
-    save_plan(chosen, o.suite, o.platform, o.plan)
+    chosen = plan(load_suite(suite), dict(zip(keys, seen["launches"].astype(int), strict=True)), count)
+    save_plan(chosen, suite, platform_id, path)
+    return chosen
+
+
+def count_table(
+    suite: str, platform_id: str, runs: Path, rows: int, budget_s: float, say: Callable[[str], None]
+) -> tuple[Path, int]:
+    """Count about `rows` calls of a measured table into `<table>-counted.parquet`; the reports stay beside it.
+
+    Returns the file and the calls in it. Raises KernelcastError: no ncu, no GPU, another GPU."""
+    from ..training.runs import write_runs
+    from .counted_table import fold
+
+    folder, out = runs.with_name(f"{runs.stem}-counters"), runs.with_name(f"{runs.stem}-counted.parquet")
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(suite, platform_id, runs, max(1, rows // len(CACHES)), folder / "plan.json")
+    count(folder / "plan.json", folder, budget_s, say)
+    frame = fold([folder], runs)
+    write_runs(frame, out)
+    return out, int((frame["kernel"] != "segment").sum())
+
+
+def _plan(o: argparse.Namespace) -> str:
+    chosen = draw(o.suite, o.platform, o.runs, o.count, o.plan)
     return f"{len(chosen)} configurations of {len({p.config.family for p in chosen})} families: {o.plan}"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analytic.errors import InputError
+from ..analytic.errors import InputError, KernelcastError
 from .counters import INTEGER, KEY, SINGLE, SUMMED
 
 if TYPE_CHECKING:
@@ -173,7 +173,10 @@ def fold(folders: Iterable[Path], table_path: Path) -> pd.DataFrame:
             journal = path.with_name(f"{path.stem}.journal.jsonl")
             lines = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
             reports.append((path.stem.rpartition("-")[2], read_report(path), lines))
-    families = join_times(counted_rows(reports), pd.read_parquet(table_path))
+    counted = counted_rows(reports)
+    if not counted:
+        raise KernelcastError("nothing was counted; the logs beside the reports say why")
+    families = join_times(counted, pd.read_parquet(table_path))
     families["family"] = families["kernel"]
     frame = pd.concat([families, as_segments(families)], ignore_index=True)
     for name in ("grid", "block"):

@@ -72,6 +72,12 @@ def find_suite(name: str | Path) -> Path:
     raise InputError(f"no suite {str(name)!r}{nearest_names(str(name), known)}")
 
 
+def default_suite(platform_id: str) -> str:
+    """The suite measured where none is named: the platform's own, else the H200's, which any GPU runs."""
+    suites = Path(str(resources.files("kernelcast.configs"))) / "suites"
+    return f"{platform_id}-full" if (suites / f"{platform_id}-full.yaml").is_file() else "h200-full"
+
+
 def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
     """All configurations of a suite, in the order in which they are measured; `draw_seed` replaces the file's seed."""
     path = find_suite(name)

@@ -13,7 +13,7 @@ from kernelcast.analytic.errors import InputError
 from kernelcast.measure.costs import COSTS
 from kernelcast.measure.registry import BUILDERS
 from kernelcast.measure.run import CHUNK_CONFIGS, chunks, quick_set
-from kernelcast.measure.suite import Config, effort, find_suite, load_suite
+from kernelcast.measure.suite import Config, default_suite, effort, find_suite, load_suite
 
 SMALL = """
 seed: 4
@@ -148,3 +148,8 @@ def test_quick_is_short() -> None:
     quick = quick_set(load_suite("h200-full"))
     assert len({c.kind for c in quick}) == 155
     assert len(quick) <= 310
+
+
+def test_any_platform_has_a_suite() -> None:
+    assert default_suite("h200") == default_suite("mi300x") == "h200-full"
+    assert find_suite(default_suite("mi300x")).is_file()
