@@ -51,8 +51,8 @@ def test_kernels_compile_for_hopper_and_blackwell(module: str, tmp_path: Path) -
 def test_kernels_compile_for_cdna_as_hip(module: str, tmp_path: Path) -> None:
     """To assembly for MI300: nothing is linked, so that no device library of its age is needed."""
     out, rocm = tmp_path / "out.s", HIP_HEADERS[0].parent
-    compiled([str(CLANG), "-x", "hip", "--offload-arch=gfx942", "--offload-device-only", "-nogpulib", "-O1", "-std=c++17",
-              "-DREAL=float", "-DWARP=64", "-D__HIP_PLATFORM_AMD__", f"--rocm-path={rocm}", "-include",
+    compiled([str(CLANG), "-x", "hip", "--offload-arch=gfx942", "--offload-device-only", "-nogpulib", "-O1",
+              "-std=c++17", "-DREAL=float", "-DWARP=64", "-D__HIP_PLATFORM_AMD__", f"--rocm-path={rocm}", "-include",
               "hip/hip_runtime.h", "-S", str(source(module, tmp_path, "hip")), "-o", str(out)])  # fmt: skip
     assert "amdgcn-amd-amdhsa--gfx942" in out.read_text()
 
