@@ -134,6 +134,7 @@ PICTURES: dict[str, Callable[[Axes, Results, Fits], None]] = {
 def draw(results: Results, fits: Fits, stem: Path, suffix: str = ".svg") -> list[Path]:
     """Write `stem-SECTION.suffix` for each measured sweep. InputError: no matplotlib, or nowhere to write."""
     try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise InputError("pictures need matplotlib: pip install 'kernelcast[plot]', or ask for none") from None
@@ -145,7 +146,10 @@ def draw(results: Results, fits: Fits, stem: Path, suffix: str = ".svg") -> list
         picture(figure.add_subplot(), results, fits)
         path = stem.with_name(f"{stem.name}-{name}{suffix}")
         try:
-            figure.savefig(path, dpi=110, metadata={"Date": None} if suffix == ".svg" else None)
+            with rc_context(
+                {"svg.fonttype": "none", "svg.hashsalt": "kernelcast"}
+            ):  # text stays text; same bytes each time
+                figure.savefig(path, dpi=110, metadata={"Date": None} if suffix == ".svg" else None)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from None
         written.append(path)

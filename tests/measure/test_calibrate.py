@@ -88,6 +88,13 @@ def test_a_written_file_reads_back_and_differs_where_measured(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [out]
 
 
+def test_the_published_calibration_is_what_the_command_writes() -> None:
+    published = load_platform_file(Path(__file__).parents[2] / "docs" / "calibration" / "h200-calibrated.yaml")
+    made = calibrate(load_platform("h200"), MICRO)
+    for name in made.measured:
+        assert published.parameters[name] == made.platform.parameters[name]
+
+
 def test_each_sweep_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "mine.yaml"
