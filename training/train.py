@@ -112,7 +112,7 @@ def _choose(target: Floats, trees: Floats, smooth: Floats) -> tuple[float, bool]
     return best, scores[best] < mape(target)
 
 
-def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[str, float], Bands]:
+def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int) -> tuple[Any, dict[str, float], Bands]:
     """Difficulty of a row, cross-fitted over the same folds, and the conformal scores it normalises."""
     magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
     fold = np.concatenate([item.fold for item in learned])
@@ -125,9 +125,10 @@ def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[s
     ])  # fmt: skip
     error = np.concatenate([item.error for item in learned])
     regime = np.concatenate([part.regime for item in learned for part in item.parts])
+    groups = np.concatenate([group[item.index] for item in learned])
     if len(x) < 10 * FEWEST_ROWS:
         sigma = np.maximum(np.exp(x[:, len(COMMON)]), SMALLEST_SIGMA)
-        return None, typical, fit_bands(error, sigma, family, regime)
+        return None, typical, fit_bands(error, sigma, family, regime, groups)
 
     def fit(keep: NDArray[np.bool_]) -> Any:
         # the median of |error| is what scales a band; extreme rows must not decide it
@@ -140,7 +141,7 @@ def _fit_difficulty(learned: Sequence[_Learned], seed: int) -> tuple[Any, dict[s
     for number in np.unique(fold):
         held = fold == number
         sigma[held] = np.exp(fit(~held).predict(DMatrix(x[held]))) if (~held).any() else np.exp(typical[""])
-    bands = fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family, regime)
+    bands = fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family, regime, groups)
     return fit(np.ones(len(x), dtype=bool)), typical, bands
 
 
@@ -223,7 +224,8 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
         return _learn_family(family, groups, time_s, few if many else fold, seed, quick)
 
     learned = _each(by_family, learn, progress)
-    difficulty, typical, bands = _fit_difficulty(learned, seed)
+    group = np.unique(np.asarray(frame["group"], dtype=str), return_inverse=True)[1]
+    difficulty, typical, bands = _fit_difficulty(learned, group, seed)
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
     families = {item.model.family: item.model for item in learned}

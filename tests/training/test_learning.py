@@ -74,6 +74,24 @@ def test_coverage_lies_between_the_level_and_the_finite_sample_excess(level: flo
     assert level - error <= np.mean(seen) <= level + 1.0 / (n + 1) + error
 
 
+def test_bands_cover_a_group_not_seen_before_and_not_only_more_rows_of_known_ones() -> None:
+    rng = np.random.default_rng(2)
+    plain, grouped = [], []
+    for _ in range(150):
+        # 15 sites of 40 rows: a site has an offset of its own, which its rows share
+        group = np.repeat(np.arange(15), 40)
+        errors = rng.normal(size=15)[group] + 0.2 * rng.normal(size=600)
+        fresh = rng.normal() + 0.2 * rng.normal(size=40)
+        one, family = np.ones(600), np.full(600, "f")
+        for out, bands in ((plain, fit_bands(errors, one, family)),
+                           (grouped, fit_bands(errors, one, family, None, group))):  # fmt: skip
+            half, _ = bands.half_width(np.ones(1), np.array(["f"]), 0.9)
+            out.append(np.mean(np.abs(fresh) <= half[0]))
+    error = 2.0 * np.std(grouped) / np.sqrt(150)
+    assert np.mean(grouped) >= 0.9 - error
+    assert np.mean(plain) < np.mean(grouped)
+
+
 def test_few_scores_give_an_unbounded_band_and_few_of_a_family_the_pooled_one() -> None:
     assert np.isinf(Bands(np.array([1.0, 0.5])).half_width(np.ones(1), np.array(["x"]), 0.9)[0][0])
     family = np.array(["big"] * 200 + ["small"] * (FEWEST_SCORES - 1))
