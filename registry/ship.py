@@ -26,6 +26,9 @@ from .tables import read_tables, shipped_tables
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..training.family import FamilyModel
+    from ..training.model import Model
+
 
 def recipe() -> dict[str, dict[str, Any]]:
     """Platform → {tables: [file], corpora: [{name, …}]}: champions.yaml over the shipped tables."""
@@ -56,6 +59,20 @@ def _rows(platform: str, plan: dict[str, Any]) -> tuple[pd.DataFrame, str]:
     return frame[frame["platform"] == platform].reset_index(drop=True), " + ".join(sources)
 
 
+def slim(model: Model) -> Model:
+    """The model with trees that hold no training statistics: half the size, the same predictions."""
+    from dataclasses import replace
+
+    from ..training.forest import without_statistics
+
+    def bare(family: FamilyModel) -> FamilyModel:
+        if family.residual is None:
+            return family
+        return replace(family, residual=replace(family.residual, booster=without_statistics(family.residual.booster)))
+
+    return replace(model, families={name: bare(model.families[name]) for name in model.families})
+
+
 def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
     """Train one platform's champion and put it in place of the shipped one. Returns its folder."""
     frame, runs = _rows(load_platform(platform).id, plan)
@@ -64,7 +81,7 @@ def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
     fresh, old = folder.with_name(f"{platform}.new"), folder.with_name(f"{platform}.old")
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
-    write_model(model, fresh)
+    write_model(slim(model), fresh)
     if folder.exists():
         folder.rename(old)
     fresh.rename(folder)

@@ -52,3 +52,19 @@ def average(boosters: Sequence[Any]) -> Any:
     joined = Booster()
     joined.load_model(bytearray(json.dumps(out).encode()))
     return joined
+
+
+def without_statistics(booster: Any) -> Any:
+    """The same trees without what only growing them needed: gains, covers and inner weights become zeros.
+
+    Predictions are bit-identical; the compressed file is half as large. Importances by gain are gone with them.
+    """
+    from xgboost import Booster
+
+    model = json.loads(bytes(booster.save_raw("json")))
+    for tree in _trees(model)["trees"]:
+        for name in ("base_weights", "loss_changes", "sum_hessian"):
+            tree[name] = [0.0] * len(tree[name])
+    bare = Booster()
+    bare.load_model(bytearray(json.dumps(model).encode()))
+    return bare

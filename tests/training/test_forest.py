@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.training import residual
-from kernelcast.training.forest import ZERO_START, average
+from kernelcast.training.forest import ZERO_START, average, without_statistics
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -51,3 +51,11 @@ def test_the_same_seed_gives_the_same_pair(large: bool, monkeypatch: pytest.Monk
     data = xgboost.DMatrix(x)
     assert np.array_equal(first.predict(data), second.predict(data))
     assert np.abs(first.predict(data) - y).mean() < np.abs(y).mean() / 2
+
+
+def test_trees_without_statistics_predict_the_same_to_the_bit() -> None:
+    data = xgboost.DMatrix(rows()[0])
+    whole = fitted("reg:absoluteerror")
+    bare = without_statistics(whole)
+    assert np.array_equal(whole.predict(data), bare.predict(data))
+    assert not any(bare.get_score(importance_type="total_gain").values())
