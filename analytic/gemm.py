@@ -56,7 +56,7 @@ class GemmTime:
 
 
 def _latency(mach: Machine, misses: FloatArray) -> FloatArray:
-    """Round trip of a load [s] when the share `misses` of the operands comes from HBM and the rest from the last cache."""
+    """Round trip of a load [s] when the share `misses` of the operands comes from HBM, the rest from the last cache."""
     return np.asarray(mach.cached_latency_s + misses * (mach.latency_s - mach.cached_latency_s))
 
 

@@ -62,8 +62,8 @@ def reference_implementations(groups: Sequence[Group]) -> dict[str, str]:
         seen, counts = np.unique(np.concatenate(parts), return_counts=True)
         named = [(int(c), str(s)) for s, c in zip(seen, counts, strict=True) if s not in MISSING]
         if named:
-            labels = {name for _, name in named}
-            out[precision] = standard if standard in labels else max(named)[1]
+            given = {name for _, name in named}
+            out[precision] = standard if standard in given else max(named)[1]
     return out
 
 
