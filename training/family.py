@@ -33,16 +33,30 @@ class Part:
     """Label `implementation|precision` of each row: what a calibration regime is."""
 
 
-def part_of(group: Group, reference: dict[str, str], known: Collection[str] | None = None) -> Part:
+PRECISION_TWINS = {"fp16": "bf16", "bf16": "fp16"}
+"""Precisions of one width and one matrix rate: a model that knows only the other of the two may take it instead."""
+
+
+def learned_as(precision: str, known: Collection[str]) -> str:
+    """The precision a model that knows `known` takes `precision` for: itself, or its twin where only that is known."""
+    twin = PRECISION_TWINS.get(precision, "")
+    return twin if precision not in known and twin in known else precision
+
+
+def part_of(group: Group, reference: dict[str, str], known: Collection[str] | None = None,
+            precision: str | None = None) -> Part:  # fmt: skip
     """A described group with missing implementations filled by the reference one of its precision.
 
-    known: labels of a trained model, among which another name of the same library is looked for.
+    known: labels of a trained model, among which another name of the same library is looked for. precision: the one the
+    rows are taken for, where it is not their own.
     """
     given = canonical_labels(group.rows.categories["implementation"], known)
-    standard = reference.get(group.precision) or reference.get("", "")
+    precision = precision or group.precision
+    standard = reference.get(precision) or reference.get("", "")
     filled = np.where(np.isin(given, MISSING), standard, given)
-    rows = replace(group.rows, categories={**group.rows.categories, "implementation": filled})
-    regime = np.char.add(np.char.add(filled.astype(str), "|"), group.precision)
+    labels = {"implementation": filled, "precision": np.full(filled.shape, precision)}
+    rows = replace(group.rows, categories={**group.rows.categories, **labels})
+    regime = np.char.add(np.char.add(filled.astype(str), "|"), precision)
     return Part(group.index, rows, term_matrix(group.baseline), group.baseline.time_s, regime)
 
 

@@ -13,7 +13,7 @@ from ..features.describe import Described, Group
 from ..features.rows import Rows
 from .bands import Bands
 from .encode import MISSING
-from .family import FamilyModel, Part, part_of
+from .family import FamilyModel, Part, learned_as, part_of
 from .residual import to_time
 
 Floats = NDArray[np.float64]
@@ -22,6 +22,7 @@ SMALLEST_SIGMA = 0.004
 """Difficulty floor in log time: half the median repeat noise (IQR 0.8 %) of a GPU kernel."""
 UNKNOWN_IMPLEMENTATION = 1.6
 UNKNOWN_PRECISION = 2.0
+TWIN_PRECISION = 1.3
 """Widening of the half-width where a label was never seen; chosen, not fitted, and named in the note."""
 COMMON = (
     "log2_base_over_naive", "log2_base_over_bound", "log2_intensity", "log2_set_over_cache", "log2_threads_per_unit",
@@ -98,7 +99,8 @@ class Model:
         return out
 
     def _predict_group(self, group: Group, model: FamilyModel, level: float, out: Predicted) -> None:
-        part = part_of(group, model.reference, model.domain.implementations)
+        taken = learned_as(group.precision, model.domain.precisions)
+        part = part_of(group, model.reference, model.domain.implementations, taken)
         index = group.index
         correction, disagreement = model.log_correction(part)
         distance, column = model.domain.outside(part.rows)
@@ -114,14 +116,15 @@ class Model:
         unnamed = set(model.domain.implementations) <= set(MISSING)
         known = np.isin(names, model.domain.implementations) | unnamed
         seen = group.precision in model.domain.precisions
+        strange = 1.0 if seen else TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
         half = half * (1.0 + distance) * np.where(known, 1.0, UNKNOWN_IMPLEMENTATION)
-        half = half if seen else half * UNKNOWN_PRECISION
+        half = half * strange
         _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
              f"residual faded, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
         _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training, band widened "
              f"x{UNKNOWN_IMPLEMENTATION:g}")  # fmt: skip
         _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
-             f"{group.family}, band widened x{UNKNOWN_PRECISION:g}")  # fmt: skip
+             f"{group.family}{f', taken for {taken}' if taken != group.precision else ''}, band widened x{strange:g}")
         _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
         _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {level:.0%} band")
         if model.note:

@@ -176,6 +176,20 @@ def test_a_size_of_zero_is_next_to_a_small_one_and_not_infinitely_far() -> None:
     assert distance[0] == 0.0
 
 
+def test_a_precision_known_only_by_its_twin_is_taken_for_it_and_widened() -> None:
+    rng = np.random.default_rng(3)
+    sizes = [json.dumps({"m": int(m), "n": int(m), "k": int(m)}) for m in np.exp(rng.uniform(5, 9, 60))]
+    frame = pd.DataFrame({"platform": "b200", "kernel": "gemm", "precision": "bf16", "cache": "warm", "params": sizes,
+                          "implementation": "made_up", "group": sizes})  # fmt: skip
+    frame["time_s"] = describe(frame).baseline_s * 1.5
+    model = fit_model(frame)
+    known, twin, other = (model.predict(describe(frame.assign(precision=p))) for p in ("bf16", "fp16", "fp4"))
+    np.testing.assert_allclose(twin.predicted_s, known.predicted_s, rtol=0.02)
+    assert "fp16 not in training for gemm, taken for bf16, band widened x1.3" in twin.note[0]
+    assert not twin.in_domain.any() and "taken for" not in other.note[0]
+    assert np.all(twin.upper_s / twin.lower_s > known.upper_s / known.lower_s)
+
+
 def test_a_family_never_gets_a_residual_that_loses_out_of_fold() -> None:
     rng = np.random.default_rng(5)
     frame = made_up(120, seed=5)
