@@ -31,8 +31,8 @@ def summary(predicted_s: Any, measured_s: Any) -> dict[str, float]:
 
 def coverage(lower_s: Any, upper_s: Any, measured_s: Any) -> float:
     """Share of rows whose measured time lies inside the band; an unbounded side always covers."""
-    lower = np.nan_to_num(np.asarray(lower_s, dtype=float), nan=-np.inf)
-    upper = np.nan_to_num(np.asarray(upper_s, dtype=float), nan=np.inf)
+    lower, upper = np.asarray(lower_s, dtype=float), np.asarray(upper_s, dtype=float)
+    lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
     measured = np.asarray(measured_s, dtype=float)
     return float(np.mean((lower <= measured) & (measured <= upper))) if measured.size else np.nan
 
@@ -40,4 +40,5 @@ def coverage(lower_s: Any, upper_s: Any, measured_s: Any) -> float:
 def relative_half_width(lower_s: Any, upper_s: Any, predicted_s: Any) -> Floats:
     """(upper − lower) ÷ 2 ÷ predicted of each row; infinite where the band is unbounded."""
     width = (np.asarray(upper_s, dtype=float) - np.asarray(lower_s, dtype=float)) / 2.0
-    return np.nan_to_num(width / np.asarray(predicted_s, dtype=float), nan=np.inf)
+    relative = width / np.asarray(predicted_s, dtype=float)
+    return np.asarray(np.where(np.isnan(relative), np.inf, relative))

@@ -76,6 +76,14 @@ def test_a_good_total_does_not_hide_a_bad_class() -> None:
     assert check["fifths"][-1]["coverage"] == pytest.approx(0.5)
 
 
+def test_an_unbounded_band_has_no_finite_width() -> None:
+    rows = banded(40, 1.0).assign(lower_s=0.0, upper_s=math.inf)
+    check = band_check(rows, np.full(40, "copy"), 0.9)
+    assert check["unbounded"] == 40
+    assert math.isinf(check["median_half_width"])
+    assert check["total"]["coverage"] == 1.0
+
+
 def test_scoring_learns_what_the_baselines_cannot() -> None:
     frame = copies(400)
     test = sources.hash_test(frame)

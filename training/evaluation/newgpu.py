@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...features.describe import describe
+from ..adapt import SOURCE_ROWS
 from ..adapt_curve import SETTING_COUNTS, Setting, adapt_curve, settings_of
+from ..bands import Bands
 from ..metrics import summary
 from ..model import Model
 from ..nearest import nearest_utilisation_s
-from ..transfer import fit_transfer
+from ..transfer import across_platforms, fit_across, fit_transfer
 from . import sources
 from .score import Parts, predict_rows, record
 
@@ -52,10 +54,14 @@ NEW_GPUS: dict[str, NewGpu] = {
 
 
 def source_model(rows: pd.DataFrame) -> Model:
-    """What is known before the first run: the model across platforms, or the single source platform's own model."""
-    from ..train import fit_model
+    """What is known before the first run: the model across platforms.
 
-    return fit_transfer(rows) if rows["platform"].nunique() > 1 else fit_model(rows, name="source")
+    With a single source platform no error on an unseen GPU can be measured, so its bands are unbounded.
+    """
+    if rows["platform"].nunique() > 1:
+        return fit_transfer(rows)
+    families = {family: fit_across(part) for family, part in across_platforms(rows, most=SOURCE_ROWS).items()}
+    return Model("", "source", families, None, {"": 0.0}, Bands(np.zeros(0)), np.zeros(0), {"unseen_platform": True})
 
 
 def score_new_gpu(case: NewGpu, limits: dict[str, int | None], level: float) -> dict[str, Any]:
