@@ -16,7 +16,7 @@ from ..features.rows import Rows
 from .calibration import Calibration, fit_calibration, term_matrix
 from .domain import Domain, fit_domain
 from .encode import MISSING, Encoder
-from .residual import FEWEST_ROWS, Residual, fit_residual, to_residual
+from .residual import LEARN_FROM, Residual, fit_residual, to_residual
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +118,7 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
     calibration = fit_calibration(terms, regime, time_s)
     encoder = encoder or Encoder.fit(rows)
     residual = None
-    if learn and len(time_s) >= FEWEST_ROWS:
+    if learn and len(time_s) >= LEARN_FROM:
         x = np.concatenate([encoder.matrix(r) for r in rows])
         residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
                                 process=process, quick=quick)  # fmt: skip

@@ -18,7 +18,10 @@ from .forest import ZERO_START, average
 Floats = NDArray[np.float64]
 
 FEWEST_ROWS = 24
-"""Below this a family keeps its calibrated baseline: a tree grown on fewer rows memorises them."""
+"""Rows that a statistic of a family or a regime wants at least."""
+LEARN_FROM = 8
+"""Below this a family keeps its calibrated baseline. From here on a residual is tried, the process above all, and kept
+only where it does better on left-out groups."""
 MOST_PROCESS_ROWS = 800
 """A Gaussian process costs the cube of its rows: at most so many are kept."""
 PROCESS_UP_TO = 1600

@@ -18,7 +18,7 @@ from .bands import Bands, fit_bands
 from .encode import Encoder
 from .family import FamilyModel, Part, fit_family, part_of, reference_implementations
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
-from .residual import FEWEST_ROWS, fit_booster, to_residual
+from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, to_residual
 from .splits import folds
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
     starts = np.cumsum([0] + [len(part.index) for part in parts])
     n = len(index)
     base, trees, smooth = np.zeros(n), np.zeros(n), np.zeros(n)
-    learn = n >= FEWEST_ROWS
+    learn = n >= LEARN_FROM
     for number in np.unique(fold[index]):
         kept = [_take(p, fold[p.index] != number) for p in parts]
         kept = [p for p in kept if len(p.index)]
