@@ -1,0 +1,43 @@
+"""The README gives the generated figures: its accuracy table docs/accuracy.json, its errors those of the models."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from kernelcast.registry.store import read_meta
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SPLITS = json.loads((ROOT / "docs" / "accuracy.json").read_text(encoding="utf-8"))["splits"]
+ROWS = {
+    "own-h200": "H200, 51 families",
+    "gemm-b200": "B200 matrix products",
+    "gemm-h200": "H200 matrix products",
+    "attention-h200": "H200 attention",
+    "own-h200-bfs": "H200 breadth-first search",
+    "gemm-mi300x": "MI300X matrix products",
+    "spmv-mi250x": "MI250X sparse products",
+}
+METHODS = ("naive_roofline", "calibrated_analytic", "nearest_utilisation", "hybrid")
+
+
+@pytest.mark.parametrize("split", ROWS)
+def test_accuracy_table_is_the_generated_one(split: str) -> None:
+    (line,) = [line for line in README.splitlines() if line.startswith(f"| {ROWS[split]}")]
+    printed = [[float(v) for v in cell.split("/")] for cell in line.split("|")[2:6]]
+    found = SPLITS[split]["methods"]
+    for method, cell in zip(METHODS, printed, strict=True):
+        expected = [found[method][name] for name in ("mape", "median_ape", "p90_ape")]
+        assert cell == pytest.approx(expected, abs=0.0501), method
+
+
+def test_champion_errors_are_those_in_the_shipped_models() -> None:
+    printed = dict(re.findall(r"^\| ([a-z0-9-]+) \| [^|]+ \| ([0-9.]+) % \|$", README, re.MULTILINE))
+    shipped = {}
+    for path in sorted((ROOT / "configs" / "champions").glob("[a-z]*/model.json")):
+        shipped[path.parent.name] = read_meta(path.parent)["meta"]["heldout"]["mape"]
+    assert set(printed) == set(shipped)
+    assert {name: float(v) for name, v in printed.items()} == pytest.approx(shipped, abs=0.0501)
