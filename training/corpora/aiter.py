@@ -6,9 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...analytic.errors import InputError
-from ...features.implementation import short_name
-from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows
+from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows, short_or_refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +16,7 @@ NAME = "aiter"
 
 def short_implementation(raw: str) -> str:
     """`ck`, `ck_asm` (the table does not say which of the two), `cktile`, `asm`, `flydsl`, `torch`, `opus`, …"""
-    short = short_name(raw)
-    if short == raw:
-        raise InputError(f"corpus {NAME}: implementation {raw[:80]!r} has not the form 'aiter LIBRARY splitK=…'")
-    return short
+    return short_or_refuse(NAME, raw, "has not the form 'aiter LIBRARY splitK=…'")
 
 
 def load(

@@ -13,6 +13,7 @@ import yaml
 from numpy.typing import NDArray
 
 from ...analytic.errors import InputError
+from ...features.implementation import short_name
 from ..runs import validate_runs
 
 if TYPE_CHECKING:
@@ -102,3 +103,11 @@ def json_params(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.object_]:
         text = text + np.array([*pieces, ""], dtype=object)[codes]  # code −1, a missing value, takes the empty piece
     result: NDArray[np.object_] = text + "}"
     return result
+
+
+def short_or_refuse(corpus: str, raw: str, wanted: str) -> str:
+    """The short name of a table's implementation label. InputError where the label has not the table's form."""
+    short = short_name(raw)
+    if short == raw:
+        raise InputError(f"corpus {corpus}: implementation {raw[:80]!r} {wanted}")
+    return short

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...analytic.errors import InputError
-from ...features.implementation import short_name
-from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows
+from .common import finished, keep_platforms, read_converted, rename_implementations, sample_rows, short_or_refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +20,7 @@ EXTREME_RATIO = 100.0
 
 def short_implementation(raw: str) -> str:
     """`ginkgo_csr`, `ginkgo_csr_classical`, `ginkgo_hybrid_limit_25`, `hipsparse_csr`, `cusparse_csr_generic`, …"""
-    short = short_name(raw)
-    if short == raw:
-        raise InputError(f"corpus {NAME}: implementation {raw!r} is none of Ginkgo, hipSPARSE, cuSPARSE")
-    return short
+    return short_or_refuse(NAME, raw, "is none of Ginkgo, hipSPARSE, cuSPARSE")
 
 
 def load(
