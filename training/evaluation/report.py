@@ -95,6 +95,8 @@ def _bands(record: Record) -> list[str]:
         f"{len(bands['classes'])} classes inside their interval, "
         f"median relative half-width {number(bands['median_half_width'], 3)}"
     )
+    if record.get("half_width"):
+        text += f" (target {number(record['half_width'], 2)})"
     if bands["unbounded"]:
         text += f", {bands['unbounded']} bands unbounded (too few calibration rows)"
     fifths = table(
