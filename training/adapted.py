@@ -67,6 +67,10 @@ class AdaptedFamily(FamilyModel):
         """The analytic terms as scaled by the few runs [s]."""
         return np.maximum(contributions(self.sources, part) @ self.multipliers, 1e-9)
 
+    def beyond_s(self, part: Part) -> Floats:
+        """The scaled terms: pulled to the multipliers of the sources, whose range is wider than that of a few runs."""
+        return self.calibrated_s(part)
+
     def log_correction(self, part: Part) -> tuple[Floats, Floats]:
         """(correction, disagreement of its members) of each row."""
         terms = contributions(self.sources, part)

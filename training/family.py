@@ -98,6 +98,10 @@ class FamilyModel:
         """Calibrated analytic time [s] of each row."""
         return self.calibration.predict_s(part.terms, part.regime)
 
+    def beyond_s(self, part: Part) -> Floats:
+        """What is left to believe far outside the training range [s]: the plain analytic time."""
+        return part.analytic_s
+
     def log_correction(self, part: Part) -> tuple[Floats, Floats]:
         """(residual, disagreement of its members) of each row; zeros where the family keeps its baseline."""
         if self.residual is None:

@@ -112,8 +112,8 @@ class Model:
         base = model.calibrated_s(part)
         # what was learned inside the box misleads outside: multipliers fitted to launches tell nothing of bandwidth
         trust = np.maximum(1.0 - distance / TRUST_OCTAVES, 0.0)
-        learned = to_residual(to_time(correction, base), part.analytic_s)
-        out.predicted_s[index] = to_time(trust * learned, part.analytic_s)
+        far = model.beyond_s(part)
+        out.predicted_s[index] = to_time(trust * to_residual(to_time(correction, base), far), far)
         out.calibrated_s[index] = base
         sigma = self.sigma(group.family, part, disagreement, correction)
         half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level, part.regime)
