@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..analytic.errors import InputError
 from ..analytic.platform import Platform, load_platform
 from . import index, tracking
-from .heldout import Duel, duel, record_of
+from .heldout import duel, record_of
 from .home import check_writable, models_folder
 
 if TYPE_CHECKING:
@@ -134,27 +134,15 @@ def _version() -> str:
 
 
 def _judge(model: Model, comparison: Comparison | None) -> tuple[bool, str]:
-    """(becomes champion, why): without a champion in the user's store always, else where it is better."""
-    platform = model.platform
-    own = index.own_champion(platform)
-    rival = index.open_champion(platform)
-    found: Duel | None = None
-    if rival is not None and comparison is not None:
-        found = duel(comparison.rows, rival)
-    scores = "" if found is None or rival is None else (
-        f"{found.new_mape:.2f} % against {found.champion_mape:.2f} % of {index.label(rival)} "
-        f"on the same {found.rows} held-out rows"
-    )  # fmt: skip
-    if own is None:
-        if found is not None and rival is not None and found.new_mape > found.champion_mape:
-            back = f"{rival.name}@{index.SHIPPED}"
-            return True, f"first model in your store ({scores}; `kernelcast promote {back}` goes back)"
-        return True, f"first model in your store{f' ({scores})' if scores else ''}"
+    """(becomes champion, why): where there is none always, else only if a paired test on held-out rows says so."""
+    rival = index.open_champion(model.platform)
+    if rival is None:
+        return True, f"first model of {model.platform}"
+    against = index.label(rival)
+    found = None if comparison is None else duel(comparison.rows, rival)
     if found is None:
-        return False, f"no held-out rows in common with {own.label}; `kernelcast promote` decides by hand"
-    if found.new_mape < found.champion_mape:
-        return True, f"better: {scores}"
-    return False, f"not better: {scores}"
+        return False, f"not tested: no held-out rows in common with {against}; `kernelcast promote` decides by hand"
+    return found.verdict.better, f"{found.verdict.words}, against {against}"
 
 
 def _keep(model: Model, comparison: Comparison | None, judged: tuple[bool, str] | None = None) -> Trained:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .promotion import Verdict, paired_better
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 FEWEST_SHARED = 10
-"""With fewer rows in common the difference of two means says nothing."""
+"""With fewer rows in common no test says anything."""
 
 
 def _hashes(texts: Any) -> Keys:
@@ -40,11 +42,15 @@ def group_keys(frame: pd.DataFrame) -> Keys:
 
 @dataclass(frozen=True)
 class Duel:
-    """Mean absolute relative error [%] of a new model and of the champion on the same n held-out rows."""
+    """Mean absolute relative error [%] of a new model and of the champion on the same n held-out rows.
+
+    `verdict`: paired test of the two, a pair a split group.
+    """
 
     rows: int
     new_mape: float
     champion_mape: float
+    verdict: Verdict
 
 
 def record_of(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any]:
@@ -80,4 +86,5 @@ def duel(test: pd.DataFrame, champion: Model) -> Duel | None:
     both = np.isfinite(error) & np.isfinite(new)
     if both.sum() < FEWEST_SHARED:
         return None
-    return Duel(int(both.sum()), 100.0 * float(new[both].mean()), 100.0 * float(error[both].mean()))
+    verdict = paired_better(new[both], error[both], np.asarray(test["group"].astype(str))[both])
+    return Duel(int(both.sum()), 100.0 * float(new[both].mean()), 100.0 * float(error[both].mean()), verdict)

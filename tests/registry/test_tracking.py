@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -91,7 +92,8 @@ def test_the_first_model_is_registered_as_champion(train: Any, tracked_home: Pat
 def test_an_equal_model_does_not_replace_the_champion_but_can_be_promoted(train: Any, tracked_home: Path) -> None:
     train()
     second = train()
-    assert not second.champion and "not better" in second.verdict and "held-out rows" in second.verdict
+    assert not second.champion and "not better" in second.verdict
+    assert re.search(r"on \d+ held-out (rows|groups).*p = .*against kernelcast-t4@1", second.verdict)
     assert alias("kernelcast-t4") == "1"
     fit.promote("kernelcast-t4@2")
     assert alias("kernelcast-t4") == "2"
@@ -108,7 +110,7 @@ def test_a_better_model_replaces_the_champion(train: Any, tracked_home: Path) ->
     index.drop_model(index.Entry("t4", "kernelcast-t4", "1", folder))
     index.add_model(worse)
     second = train()
-    assert second.champion and "better" in second.verdict
+    assert second.champion and re.search(r": better: .*on \d+ held-out (rows|groups).*p = ", second.verdict)
     entry = index.champion_entry("t4")
     assert entry is not None and entry.version == second.model.meta["version"] == "2"
     assert alias("kernelcast-t4") == "2"
@@ -120,18 +122,37 @@ def test_a_given_name_names_the_registered_model(train: Any, tracked_home: Path)
     assert client().get_experiment_by_name("kernelcast/t4") is not None
 
 
-def test_the_first_model_says_when_the_shipped_one_is_better(
+def test_a_smaller_mean_within_chance_does_not_replace_the_champion(train: Any, tracked_home: Path) -> None:
+    """One row much worse and all others as good: the mean differs, the paired test does not."""
+    first = train()
+    worse = copy.copy(first.model)
+    worse.meta = {k: v for k, v in first.model.meta.items() if k != "version"}
+    error = np.array(worse.meta["record"]["error"], copy=True)
+    error[0] += 1.0
+    worse.meta["record"] = worse.meta["record"] | {"error": error}
+    index.drop_model(index.Entry("t4", "kernelcast-t4", "1", trained_folder("1")))
+    index.add_model(worse)
+    second = train()
+    assert not second.champion and "within chance" in second.verdict
+    assert alias("kernelcast-t4") == "1"
+
+
+def test_a_shipped_champion_is_tested_against_too(
     train: Any, tracked_home: Path, scored: Scored, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from kernelcast.registry.store import write_model
 
-    better = copy.copy(scored[0])
-    better.meta = scored[0].meta | {"record": scored[0].meta["record"] | {"error": np.zeros_like(
-        scored[0].meta["record"]["error"])}}  # fmt: skip
-    write_model(better, tmp_path / "package" / "t4")
+    error = scored[0].meta["record"]["error"]
+    shipped = copy.copy(scored[0])
     monkeypatch.setattr(index, "shipped_folder", lambda platform: tmp_path / "package" / platform)
+    shipped.meta = scored[0].meta | {"record": scored[0].meta["record"] | {"error": np.zeros_like(error)}}
+    write_model(shipped, tmp_path / "package" / "t4")
     trained = train()
-    assert trained.champion and "kernelcast promote kernelcast-t4@shipped" in trained.verdict
+    assert not trained.champion and "not better" in trained.verdict and "kernelcast-t4@shipped" in trained.verdict
+    shipped.meta = scored[0].meta | {"record": scored[0].meta["record"] | {"error": error + 0.5}}
+    write_model(shipped, tmp_path / "worse" / "t4")
+    monkeypatch.setattr(index, "shipped_folder", lambda platform: tmp_path / "worse" / platform)
+    assert train().champion
 
 
 def test_the_duel_is_fought_on_rows_that_neither_learned_from(scored: Scored) -> None:
@@ -140,6 +161,7 @@ def test_the_duel_is_fought_on_rows_that_neither_learned_from(scored: Scored) ->
     test = comparison.rows
     equal = duel(test, model)
     assert equal is not None and equal.rows == len(test) and equal.new_mape == pytest.approx(equal.champion_mape)
+    assert not equal.verdict.better
     other = copy.copy(model)
     # a champion trained on these very rows, with no held-out record of them: nothing fair is left
     other.meta = {"record": {"groups": np.unique(group_keys(test)), "rows": row_keys(test)[:0], "error": np.zeros(0)}}
