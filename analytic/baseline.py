@@ -143,6 +143,28 @@ def _generic(family: Family, work: Work, precision: str, platform: Platform, cac
     return terms, details
 
 
+COLD_START_S = 1e-6
+BLOCK_THREADS, BLOCKS_PER_UNIT = 256.0, 8.0
+"""A usual block, and how many of them fill a compute unit's 2,048 threads."""
+
+
+def _occupied(work: Work, platform: Platform, memory: Memory, cache: str) -> dict[str, FloatArray]:
+    """By-products a calibration may weigh in: none of them is part of the analytic time. Each of shape (n,) [s].
+
+    `cold_start_s`: a microsecond where code, parameters and page tables have left the caches, too. `rounds_s`: all
+    dependent accesses over those in flight on a full machine, a latency each (Little 1961). `unit_s`: the bytes of one
+    occupied compute unit at its share of the cache bandwidth, longer than `memory_s` where the grid leaves units idle.
+    """
+    units = platform.value("compute_units")
+    resident = platform.value("warp_size") * platform.value("max_warps_per_cu") * units
+    busy = np.clip(work.threads / BLOCK_THREADS, 1.0, units * BLOCKS_PER_UNIT) / BLOCKS_PER_UNIT
+    return {
+        "cold_start_s": np.full(work.flop.shape, COLD_START_S if cache == "cold" else 0.0),
+        "rounds_s": work.chain * memory.latency_s * work.threads / resident,
+        "unit_s": work.cache_byte * units / (busy * memory.cache_byte_per_s),
+    }
+
+
 def _matrix_route(platform: Platform) -> str:
     return "stage" if platform.vendor == "nvidia" else "wavefront"
 
@@ -203,6 +225,7 @@ def baseline_of_work(
     else:
         route = "generic"
         terms, details = _generic(family, work, precision, platform, cache)
+    details |= _occupied(work, platform, memory, cache)
     time_s = np.sum(list(terms.values()), axis=0)
     lifted, guard = guard_bound(time_s, bound.seconds)
     terms["guard"] = lifted - time_s
