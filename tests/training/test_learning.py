@@ -53,7 +53,7 @@ def test_metrics_against_numbers_done_by_hand() -> None:
 def test_calibration_finds_the_multipliers_that_made_the_times() -> None:
     rng = np.random.default_rng(0)
     terms = np.exp(rng.uniform(-12, -6, (400, len(TERMS))))
-    truth = np.array([1.0, 2.0, 1.3, 0.7, 0.0, 0.4, 0.0])
+    truth = np.array([1.0, 2.0, 1.3, 0.7, 0.0, 0.4, 0.0, 0.5, 0.0, 0.2])
     fitted = fit_calibration(terms, np.full(400, "a"), terms @ truth)
     predicted = fitted.predict_s(terms, np.full(400, "a"))
     assert summary(predicted, terms @ truth)["mape"] < 3.0
