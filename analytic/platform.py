@@ -286,8 +286,8 @@ def load_platform_file(path: str | Path) -> Platform:
     )
 
 
-def write_platform(platform: Platform, path: str | Path) -> None:
-    """Write `platform` as a parameter file; reading it back gives the same parameters."""
+def write_platform(platform: Platform, path: str | Path, comment: str = "") -> None:
+    """Write `platform` as a parameter file, `comment` first; reading it back gives the same parameters."""
     header = PlatformFile.model_validate(
         {
             "id": platform.id,
@@ -299,4 +299,4 @@ def write_platform(platform: Platform, path: str | Path) -> None:
             "parameters": {},
         }
     )
-    _write(header, platform.parameters, Path(path))
+    _write(header, platform.parameters, Path(path), comment)

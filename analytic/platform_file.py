@@ -220,9 +220,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def write_platform_file(header: PlatformFile, parameters: Mapping[str, Parameter], path: Path) -> None:
-    """Write a file that `read_platform_file` reads back to the same parameters. Replaces `path` in one step."""
-    lines = [yaml.safe_dump(header.model_dump(exclude={"parameters"}), sort_keys=False, allow_unicode=True, width=110)]
+def write_platform_file(
+    header: PlatformFile, parameters: Mapping[str, Parameter], path: Path, comment: str = ""
+) -> None:
+    """Write a file that `read_platform_file` reads back to the same parameters. Replaces `path` in one step.
+
+    comment: lines to put first, for the reader.
+    """
+    lines = [f"# {line}\n" for line in comment.splitlines()]
+    lines += [yaml.safe_dump(header.model_dump(exclude={"parameters"}), sort_keys=False, allow_unicode=True, width=110)]
     lines.append("parameters:\n")
     for name in PARAMETERS:
         if name in parameters:

@@ -33,7 +33,7 @@ def calibrate(
     before = load_platform(platform)
     made = fit(before, runs)
     try:
-        write_platform(made.platform, target)
+        write_platform(made.platform, target, made.comment)
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from None
     drawn: list[Path] = []

@@ -14,7 +14,7 @@ from ..analytic.errors import InputError
 from ..analytic.platform import Parameter, Platform
 from ..analytic.platform_schema import PARAMETERS
 from ..analytic.plausibility import plausibility_flags
-from .calibrate_rules import RULES, Found, Results
+from .calibrate_rules import RULES, Found, Results, product_rate_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,7 @@ class Calibration:
     measured: dict[str, Found]
     fits: dict[str, Any] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
+    comment: str = ""  # how the file was made, for its first lines
 
 
 # what the shipped files work out from another parameter follows it: (from, how, the source they name)
@@ -53,7 +54,9 @@ def calibrate(platform: Platform, source: str | Path) -> Calibration:
     else:
         made, date = _from_runs(platform, path), ""
         origin = f"measured runs ({path.name})"
-    return _applied(made, origin, date)
+    made = _applied(made, origin, date)
+    made.comment = _comment(made.platform, path.name, origin, date)
+    return made
 
 
 def read_report(path: Path, platform: Platform) -> dict[str, Any]:
@@ -117,8 +120,8 @@ def _from_runs(platform: Platform, path: Path) -> Calibration:
         flop = 2.0 * sizes["m"].to_numpy(float) * sizes["n"].to_numpy(float) * sizes["k"].to_numpy(float)
         for precision in sorted(set(products["precision"])):
             inside = (products["precision"].to_numpy() == precision) & (flop >= LARGE_FLOP)
-            name = f"sustained_{precision}_matrix"
-            if inside.sum() >= 5 and platform.get(f"peak_{precision}_matrix"):
+            name = product_rate_name(platform, precision)
+            if inside.sum() >= 5 and name:
                 value = float(np.percentile((flop / products["time_s"].to_numpy())[inside], LARGE_QUANTILE))
                 made.measured[name] = Found(
                     value, f"95th percentile of {int(inside.sum())} products of 1e12 FLOP and more"
@@ -159,3 +162,20 @@ def _applied(made: Calibration, origin: str, date: str) -> Calibration:
     flags = plausibility_flags(parameters, p.arch, p.path)
     made.platform = replace(p, parameters=parameters, flags=flags)
     return made
+
+
+def _comment(platform: Platform, name: str, origin: str, date: str) -> str:
+    """What a reader of the file has to know first: what made it, how much of it was measured, how to change it."""
+    mine = [p for p in platform.parameters.values() if p.source == origin]
+    following = [n for n, (_, _, says) in FOLLOWERS.items() if says == platform.parameters[n].source]
+    lines = [
+        f"Written by `kernelcast calibrate -p {platform.id} --runs {name}`:",
+        f"{len(mine)} parameters are from {origin}{f', {date}' if date else ''}.",
+    ]
+    if following:
+        lines.append(f"Derived from those: {', '.join(following)}.")
+    lines += [
+        "Every other parameter is as it was in the file calibrated, with its own kind and source.",
+        "Change a measured value by measuring and calibrating anew, not by hand.",
+    ]
+    return "\n".join(lines)

@@ -20,6 +20,8 @@ from kernelcast.measure.microbench import SECTIONS
 RUNS = Path(str(resources.files("kernelcast.configs"))) / "runs"
 MICRO = RUNS / "h200-micro.json"
 REPEAT = RUNS / "h200-micro-repeat.json"
+SHIPPED = RUNS.parent / "platforms" / "h200.yaml"
+BEFORE = Path(__file__).parents[2] / "docs" / "calibration" / "h200-before.yaml"
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def write(folder: Path, report: dict[str, Any]) -> Path:
 
 
 def test_measured_parameters_carry_their_source_and_the_rest_stays() -> None:
-    before = load_platform("h200")
+    before = load_platform_file(BEFORE)
     made = calibrate(before, MICRO)
     assert made.left == {}
     for name in made.measured:
@@ -79,20 +81,54 @@ def test_every_section_has_its_rule_or_is_for_the_reader() -> None:
 
 def test_a_written_file_reads_back_and_differs_where_measured(tmp_path: Path) -> None:
     out = tmp_path / "mine.yaml"
-    assert status_of(["calibrate", "-p", "h200", "--runs", str(MICRO), "--out", str(out), "--no-pictures"]) == 0
+    assert status_of(["calibrate", "-p", str(BEFORE), "--runs", str(MICRO), "--out", str(out), "--no-pictures"]) == 0
     read = load_platform_file(out)
-    made = calibrate(load_platform("h200"), MICRO)
+    made = calibrate(load_platform_file(BEFORE), MICRO)
     assert not [d.name for d in differences(read, made.platform, tolerance=1e-9)]
-    changed = {d.name for d in differences(load_platform("h200"), read)}
-    assert changed <= set(made.measured) | {"tma_bw_per_cu", "store_setup_latency"}
+    changed = {d.name for d in differences(load_platform_file(BEFORE), read)}
+    assert changed == set(made.measured) | {"tma_bw_per_cu", "store_setup_latency"}
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_the_published_calibration_is_what_the_command_writes() -> None:
-    published = load_platform_file(Path(__file__).parents[2] / "docs" / "calibration" / "h200-calibrated.yaml")
-    made = calibrate(load_platform("h200"), MICRO)
-    for name in made.measured:
-        assert published.parameters[name] == made.platform.parameters[name]
+@pytest.mark.parametrize("start", ["h200", str(BEFORE)])
+def test_the_shipped_file_is_what_calibrate_makes_of_the_shipped_microbenchmarks(tmp_path: Path, start: str) -> None:
+    """Byte for byte, from the values before our own microbenchmarks and from the calibrated file itself."""
+    out = tmp_path / "h200.yaml"
+    assert status_of(["calibrate", "-p", start, "--runs", str(MICRO), "--out", str(out), "--no-pictures"]) == 0
+    assert out.read_text() == SHIPPED.read_text()
+
+
+def test_the_shipped_values_are_the_measured_ones() -> None:
+    shipped, results = load_platform("h200"), json.loads(MICRO.read_text())["results"]
+    assert shipped.value("sustained_bf16_matrix") == pytest.approx(2 * 8192**3 / 0.00135251, rel=1e-3)
+    assert shipped.value("kernel_launch_latency") == pytest.approx(results["host_launch"]["pipelined_s"], rel=1e-3)
+    assert shipped.value("latency_l1") == pytest.approx(20.02e-9 * 1.98e9, rel=1e-3)  # 39.6 cycles at the boost clock
+    mine = [p for p in shipped.parameters.values() if p.source.endswith("(h200-micro.json)")]
+    assert len(mine) == 33
+    assert f"# {len(mine)} parameters are from" in SHIPPED.read_text().partition("id: h200")[0]
+    assert {p.kind for p in mine} == {"measured"}
+
+
+def test_the_floor_of_kernel_times_is_that_of_kernels_that_touch_memory(tmp_path: Path, report: dict[str, Any]) -> None:
+    """Hardly a kernel of the shipped table is faster, and none comes near the 0.64 us of one that does nothing."""
+    floor = load_platform("h200").value("empty_kernel_duration")
+    times = pd.read_parquet(RUNS / "h200.parquet", columns=["time_s"])["time_s"]
+    assert (times < floor).mean() < 0.002
+    assert times.min() > 1.1 * report["results"]["empty_kernel"]["warm_s"]
+    del report["results"]["copy"]
+    alone = calibrate(load_platform("h200"), write(tmp_path, report)).measured["empty_kernel_duration"]
+    assert alone.value == report["results"]["empty_kernel"]["warm_s"] == 6.4e-7
+
+
+def test_a_product_without_a_matrix_mode_rates_the_vector_units(tmp_path: Path, report: dict[str, Any]) -> None:
+    made = calibrate(load_platform("h200"), MICRO).measured
+    assert made["sustained_fp32_vector"].value == pytest.approx(2 * 8192**3 / 0.021429225)  # 51.3 TFLOP/s
+    assert "chains of multiply-adds in registers 6.127e+13" in made["sustained_fp32_vector"].note
+    assert "sustained_fp32_matrix" not in made
+    assert made["sustained_fp64_vector"].value > 33e12  # fp64 has a matrix mode: the product says nothing of the vector
+    del report["results"]["matrix"]
+    chains = calibrate(load_platform("h200"), write(tmp_path, report)).measured["sustained_fp32_vector"]
+    assert chains.value == report["results"]["vector"]["fp32"]["short_per_s"]
 
 
 def test_each_sweep_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +147,7 @@ def test_a_section_that_is_missing_or_broken_leaves_its_parameters_alone(
     del report["results"]["read"]
     report["results"]["copy"] = []
     report["results"]["host_launch"] = {"pipelined_s": -1.0, "event_bracketed_s": 5e-6, "sync_s": 9e-6}
-    before = load_platform("h200")
+    before = load_platform_file(BEFORE)
     made = calibrate(before, write(tmp_path, report))
     for name in ("l2_bw", "sustained_hbm_bw", "kernel_launch_latency"):
         assert made.platform.parameters[name] == before.parameters[name]
