@@ -1,7 +1,7 @@
 """The residual of one family: log(measured ÷ calibrated baseline), learned by gradient-boosted trees.
 
-Forward and inverse live together: `to_residual` and `to_time`. Where a family has few rows a Gaussian process on the
-same residual is averaged in: it interpolates smooth size dependence that trees see as steps.
+Forward and inverse live together: `to_residual` and `to_time`. A smooth member on the same residual is averaged in, as
+it interpolates what trees see as steps: a Gaussian process where a family has few rows, a network where it has many.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .forest import ZERO_START, average
+from .network import Network, fit_network
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +26,7 @@ only where it does better on left-out groups."""
 MOST_PROCESS_ROWS = 800
 """A Gaussian process costs the cube of its rows: at most so many are kept."""
 PROCESS_UP_TO = 1600
-"""Families with more training rows are left to the trees alone."""
+"""Families with more training rows have a network in its place."""
 PROCESS_COLUMNS = 24
 TUNING_ROWS = 120
 
@@ -112,10 +113,10 @@ def fit_process(x: Floats, y: Floats, columns: NDArray[np.intp], seed: int = 0) 
 
 @dataclass
 class Residual:
-    """Boosted trees, and a process where the family is small, on one family's feature matrix."""
+    """Boosted trees and a smooth member, process or network, on one family's feature matrix."""
 
     booster: Any
-    process: Process | None
+    process: Process | Network | None
     process_weight: float = 0.5
 
     def parts(self, x: Floats) -> tuple[Floats, Floats]:
@@ -200,8 +201,10 @@ def fit_residual(x: Floats, y: Floats, *, seed: int = 0, process: bool = True, q
     if quick:
         return Residual(fit_booster(x, y, seed, rounds_for(len(y)) // 3, **QUICK), None)
     booster = fit_trees(x, y, seed)
-    if not process or len(y) > PROCESS_UP_TO:
+    if not process:
         return Residual(booster, None)
+    if len(y) > PROCESS_UP_TO:
+        return Residual(booster, fit_network(x, y, seed))
     # the process sees what the trees found useful: a length scale for each of sixty columns cannot be learned
     gain = booster.get_score(importance_type="total_gain")
     ranked = sorted(gain, key=lambda name: -gain[name])[:PROCESS_COLUMNS]

@@ -32,8 +32,8 @@ FOLDS = 5
 FEW_FOLDS = 3
 MANY_ROWS = 30_000
 """In a family above this, three folds leave each fit rows enough, and two fits are saved."""
-WEIGHTS = (0.0, 0.5, 1.0)
-"""Shares of the Gaussian process tried; the one with the least out-of-fold error is kept."""
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of the smooth member (process or network) tried; the one with the least out-of-fold error is kept."""
 FEWEST_TOTAL = 8
 
 
