@@ -22,6 +22,10 @@ TERMS = ("constant", "launch", "compute", "memory", "cache", "chain", "baseline"
 """What a multiplier is fitted to. New terms come last: a model stored before a term was added has no multiplier for it,
 and takes it as zero."""
 
+IN_BASELINE = np.array([float(name in ("launch", "compute", "memory", "cache", "chain", "baseline")) for name in TERMS])
+"""Multiplier that the plain analytic time gives each term: 1 for what it is made of, 0 for what only a fit may add."""
+LEVEL = [TERMS.index("constant"), TERMS.index("launch")]
+
 
 def term_matrix(base: Baseline) -> Floats:
     """Physical terms of n configurations [s], shape (n, len(TERMS)), each non-negative."""
@@ -56,7 +60,7 @@ class Calibration:
         """Share of each row's time (n,) that rests on multipliers which the training rows tell, 0 to 1."""
         multipliers = _of_rows(self.whole, self.regimes, regime)
         count = multipliers.shape[1]
-        parts = np.maximum(multipliers, 1.0) * terms[:, :count]
+        parts = np.maximum(multipliers, IN_BASELINE[:count]) * terms[:, :count]
         known = _of_rows(self.known_whole, self.known, regime)[:, :count]
         return np.asarray(np.einsum("ij,ij->i", parts, known) / np.maximum(parts.sum(axis=1), 1e-12))
 
@@ -70,7 +74,8 @@ def _of_rows(whole: Floats, regimes: dict[str, Floats], regime: NDArray[Any]) ->
 def _known(multipliers: Floats, terms: Floats, time_s: Floats) -> Floats:
     """How well rows tell each multiplier: 1 where the term, as large as the analytic model or the fit has it, would
     make up all of the measured time in a twentieth of the rows; less where it stays in the shade of the others."""
-    share = np.maximum(multipliers, 1.0) * terms / time_s[:, None]
+    share = np.maximum(multipliers, IN_BASELINE) * terms / time_s[:, None]
+    share[:, LEVEL] = share[:, LEVEL].sum(axis=1, keepdims=True)  # these move together: only their sum is told
     return np.asarray(np.clip(np.quantile(share, 0.95, axis=0), 0.0, 1.0))
 
 

@@ -16,7 +16,7 @@ from ..features.rows import Rows
 from .calibration import Calibration, fit_calibration, term_matrix
 from .domain import Domain, fit_domain
 from .encode import MISSING, Encoder
-from .residual import LEARN_FROM, Residual, fit_residual, to_residual
+from .residual import LEARN_FROM, Residual, fit_residual, to_residual, to_time
 
 Floats = NDArray[np.float64]
 
@@ -99,8 +99,13 @@ class FamilyModel:
         return self.calibration.predict_s(part.terms, part.regime)
 
     def beyond_s(self, part: Part) -> Floats:
-        """What is left to believe far outside the training range [s]: the plain analytic time."""
-        return part.analytic_s
+        """What is left to believe far outside the training range [s]: the analytic time, calibrated as far as known.
+
+        Between the two in log time, by the cube of `Calibration.known_share`: multipliers fitted to launches tell
+        nothing of bandwidth, but they do tell what the next smaller launch costs.
+        """
+        share = self.calibration.known_share(part.terms, part.regime) ** 3
+        return to_time(share * to_residual(self.calibrated_s(part), part.analytic_s), part.analytic_s)
 
     def log_correction(self, part: Part) -> tuple[Floats, Floats]:
         """(residual, disagreement of its members) of each row; zeros where the family keeps its baseline."""
