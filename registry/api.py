@@ -57,9 +57,9 @@ def train(frame: pd.DataFrame, *, name: str | None = None, register: bool = True
           ) -> Model | dict[str, Model]:  # fmt: skip
     """Train the hybrid on measured runs: a Model for one platform, a dict by platform for several.
 
-    register: store and track the models, and make each the champion of its platform where there is none, or where a paired
-    test on the same held-out rows says it is better; False only fits and scores. Raises InputError for a bad table or
-    store.
+    register: store and track the models, and make each the champion of its platform where there is none, or where a
+    paired test on the same held-out rows says it is better; False only fits and scores. Raises InputError for a bad
+    table or store.
     """
     from .fit import train_platforms
 

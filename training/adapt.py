@@ -2,12 +2,13 @@
 
 For each family several corrections of what is known beforehand (source models of other platforms, or the baseline of
 the parameter file alone) are fitted and judged by leaving runs out; one that does not beat the un-adapted source there
-is not shipped. With ten runs or more the best one is taken; below that only strongly shrunk ones compete.
+is not shipped, or only as far as it does. With ten runs or more the best one is taken; below that only strongly shrunk
+ones compete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,14 @@ from ..features.describe import Group, describe
 from .adapted import AdaptedFamily, contributions, prior_multipliers, transferred_log
 from .bands import fit_bands
 from .calibration import TERMS, Calibration
+from .corrections import FEW, FITTERS, SHIFT_ROWS, Chosen, Few, choose, choose_alone, judge, shift_only
 from .domain import Domain, fit_domain
 from .encode import Encoder
 from .family import FamilyModel, Part, part_of, reference_implementations
-from .fewrows import PULL, PULL_SOURCE, FewProcess, fit_few_process, process_scales, pulled_multipliers
+from .fewrows import process_scales
 from .model import SMALLEST_SIGMA, Model
-from .residual import fit_booster, to_residual
-from .transfer import TREES, Across, across_platforms, fit_across
+from .residual import to_residual
+from .transfer import Across, across_platforms, fit_across
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,226 +37,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-FEW = 10
-"""Below so many runs of a family only strongly shrunk corrections compete."""
-SHIFT_ROWS = 8.0
-"""Runs that a scalar shift is shrunk by: half of it is believed after so many."""
-JOINT_FROM = 10
-JOINT_WEIGHT = 20.0
-"""One run of the target counts like so many of the sources in the joint trees."""
 SOURCE_ROWS = 6000
-ROUNDS = 250
-FOLDS = 5
-LEAVE_ONE_OUT_UP_TO = 30
-VETO = 2.0
-GAIN = {"few": 0.9, "many": 1.0}
-"""A correction must reduce the left-out error of the un-adapted source to this share of it."""
-
-
-@dataclass(frozen=True)
-class _Few:
-    """The few runs of one family; `prior_log` is log [s] of the prior base, `carried` the sources' own correction."""
-
-    terms: Floats
-    prior: Floats
-    prior_log: Floats
-    carried: Floats
-    x: Floats
-    log_time: Floats
-    group: NDArray[Any]
-    scales: Floats
-    source_x: Floats | None
-    source_y: Floats | None
-    has_source: bool
-    like: FewProcess | None = None
-    """Process whose hyper-parameters are kept while runs are left out."""
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """One fitted correction: the fields of AdaptedFamily that it sets."""
-
-    multipliers: Floats
-    shift: float = 0.0
-    process: FewProcess | None = None
-    joint: Any = None
-    joint_share: float = 0.0
-
-    def log_time(self, few: _Few, at: Index) -> Floats:
-        """Predicted log time [s] of some of the rows."""
-        base = np.log(np.maximum(few.terms[at] @ self.multipliers, 1e-9))
-        smooth = base + few.carried[at] + self.shift
-        if self.process is not None:
-            smooth = smooth + self.process.predict(few.x[at])
-        if self.joint is None:
-            return np.asarray(smooth)
-        from xgboost import DMatrix
-
-        trees = base + np.asarray(self.joint.predict(DMatrix(few.x[at])), dtype=np.float64)
-        return np.asarray(smooth + self.joint_share * (trees - smooth))
-
-
-Fitter = Callable[[_Few, Index, int], _Fit]
-
-
-def _as_is(few: _Few, at: Index, seed: int) -> _Fit:
-    return _Fit(few.prior)
-
-
-def _shift(few: _Few, at: Index, seed: int) -> _Fit:
-    left = few.log_time[at] - few.prior_log[at] - few.carried[at]
-    return _Fit(few.prior, shift=float(left.sum() / (len(at) + SHIFT_ROWS)))
-
-
-def _terms(few: _Few, at: Index, seed: int) -> _Fit:
-    pull = PULL_SOURCE if few.has_source else PULL
-    scaled = few.terms[at] * np.exp(few.carried[at])[:, None]
-    return _Fit(pulled_multipliers(scaled, np.exp(few.log_time[at]), few.prior, pull))
-
-
-def _with_process(fit: _Fit, few: _Few, at: Index, search: bool) -> _Fit:
-    left = few.log_time[at] - fit.log_time(few, at)
-    if few.like is not None:
-        return replace(fit, process=few.like.refit(few.x[at], left))
-    return replace(fit, process=fit_few_process(few.x[at], left, few.scales, search=search))
-
-
-def _process(few: _Few, at: Index, seed: int) -> _Fit:
-    return _with_process(_as_is(few, at, seed), few, at, len(at) >= FEW)
-
-
-def _terms_process(few: _Few, at: Index, seed: int) -> _Fit:
-    return _with_process(_terms(few, at, seed), few, at, len(at) >= 5)
-
-
-def _joint(few: _Few, at: Index, seed: int) -> _Fit:
-    assert few.source_x is not None and few.source_y is not None
-    scaled = _terms(few, at, seed)  # trees see what is left of each platform's own base
-    base = np.log(np.maximum(few.terms[at] @ scaled.multipliers, 1e-9))
-    x = np.concatenate([few.source_x, few.x[at]])
-    y = np.concatenate([few.source_y, few.log_time[at] - base])
-    weight = np.concatenate([np.ones(len(few.source_y)), np.full(len(at), JOINT_WEIGHT)])
-    trees = fit_booster(x, y, seed, ROUNDS, weight, **TREES)
-    return replace(scaled, joint=trees, joint_share=1.0)
-
-
-def _process_joint(few: _Few, at: Index, seed: int) -> _Fit:
-    trees = _joint(few, at, seed)
-    return replace(_terms_process(few, at, seed), joint=trees.joint, joint_share=0.5)
-
-
-ALL = "term multipliers + Gaussian process + joint trees"
-FITTERS: dict[str, Fitter] = {
-    "as it is": _as_is, "shift": _shift, "term multipliers": _terms, "Gaussian process": _process,
-    "term multipliers + Gaussian process": _terms_process, "joint trees": _joint,
-    ALL: _process_joint,
-}  # fmt: skip
-
-
-def _candidates(few: _Few) -> list[str]:
-    """Names of the corrections that compete, the preferred one first; 'as it is' is always judged beside them."""
-    n = len(few.log_time)
-    if not few.has_source:
-        return ["term multipliers + Gaussian process", "term multipliers", "shift"]
-    if n < FEW:
-        return ["Gaussian process", "shift"]
-    plain = ["Gaussian process", "term multipliers + Gaussian process", "term multipliers", "shift"]
-    return ([ALL] if few.source_x is not None and n >= JOINT_FROM else []) + plain
-
-
-def _folds(few: _Few, seed: int) -> NDArray[np.intp]:
-    """Fold of each row; rows of one group together. Every group is a fold of its own while there are few."""
-    labels, codes = np.unique(few.group.astype(str), return_inverse=True)
-    if len(labels) < 3:
-        codes, labels = np.arange(len(codes)), np.arange(len(codes)).astype(str)
-    if len(codes) <= LEAVE_ONE_OUT_UP_TO:
-        return np.asarray(codes, dtype=np.intp)
-    return np.asarray(np.random.default_rng(seed).permutation(len(labels))[codes] % (2 * FOLDS), dtype=np.intp)
-
-
-def _left_out(name: str, few: _Few, fold: NDArray[np.intp], seed: int) -> Floats:
-    """log(measured ÷ predicted) of each row by a fit that saw none of its fold."""
-    fit = FITTERS[name]
-    if "joint" in name:  # seconds each: five folds must do
-        fold = fold % FOLDS
-    smooth = FITTERS[name.removesuffix(" + joint trees")] if "process" in name else _as_is
-    few = replace(few, like=smooth(few, np.arange(len(fold)), seed).process)
-    out = np.zeros(len(fold))
-    for number in np.unique(fold):
-        held = np.flatnonzero(fold == number)
-        kept = np.flatnonzero(fold != number)
-        out[held] = few.log_time[held] - fit(few, kept, seed).log_time(few, held)
-    return out
-
-
-def _inside(log_size: Floats) -> NDArray[np.bool_]:
-    """Rows that others enclose in size: leaving out the smallest or the largest run asks for an extrapolation, which is
-    not what a correction is used for (outside the box predictions fade and widen on their own account)."""
-    inside = (log_size > log_size.min()) & (log_size < log_size.max())
-    return inside if inside.sum() >= 3 else np.ones(len(log_size), dtype=bool)
-
-
-def _mean(error: Floats) -> float:
-    return float(np.mean(np.abs(np.expm1(-error))))
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """Every competing correction of one family with runs left out: errors of its rows, and their mean inside."""
-
-    errors: Mapping[str, Floats]
-    scores: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    name: str
-    error: Floats
-    scores: Mapping[str, float]
-    refused: bool
-    """No correction beat the un-adapted source."""
-
-
-def _judge(few: _Few, seed: int) -> _Judged:
-    fold = _folds(few, seed)
-    errors = {name: _left_out(name, few, fold, seed) for name in ["as it is", *_candidates(few)]}
-    inside = _inside(few.prior_log)
-    return _Judged(errors, {name: _mean(error[inside]) for name, error in errors.items()})
-
-
-def _choose(few: _Few, judged: _Judged) -> _Chosen:
-    """The correction to ship. A preferred one that holds up is kept where few rows could only choose by luck."""
-    names, scores = _candidates(few), judged.scores
-    enough = len(few.log_time) >= FEW
-    limit = scores["as it is"] * GAIN["many" if enough else "few"]
-    best = min(names, key=lambda name: scores[name])
-    # the average of two learners is the safer choice: it is left only for one that is clearly better
-    first = names[0] if not enough or scores[names[0]] <= 1.05 * scores[best] else best
-    kept = first if scores[first] <= limit else best if scores[best] <= limit else "as it is"
-    return _Chosen(kept, judged.errors[kept], scores, kept == "as it is")
-
-
-def _choose_alone(few: Mapping[str, _Few], judged: Mapping[str, _Judged]) -> dict[str, _Chosen]:
-    """The correction of families that have no source and fewer than FEW runs: chosen for all of them together.
-
-    Four of five runs say little about one family's choice, those of a dozen families together say enough. The one with
-    the smallest median error over all left-out runs is taken; a family where it does VETO times worse than its
-    plain baseline takes its own best.
-    """
-    names = _candidates(next(iter(few.values())))
-
-    def typical(name: str, items: Iterable[_Judged]) -> float:
-        return float(np.median(np.abs(np.concatenate([item.errors[name] for item in items]))))
-
-    pooled = {name: typical(name, judged.values()) for name in ["as it is", *names]}
-    best = min(pooled, key=lambda name: pooled[name])
-    together = names[0] if pooled[names[0]] <= min(1.1 * pooled[best], pooled["as it is"]) else best
-    out = {}
-    for family, item in judged.items():
-        own = {name: typical(name, [item]) for name in pooled}
-        name = together if own[together] <= VETO * own["as it is"] else min(own, key=lambda key: own[key])
-        out[family] = _Chosen(name, item.errors[name], item.scores, name == "as it is")
-    return out
 
 
 def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
@@ -270,7 +53,7 @@ def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
 
 
 def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any], sources: Sequence[FamilyModel],
-            family: str, encoder: Encoder, rows: Across | None) -> _Few:  # fmt: skip
+            family: str, encoder: Encoder, rows: Across | None) -> Few:  # fmt: skip
     terms = np.concatenate([contributions(sources, part) for part in parts])
     prior = prior_multipliers(sources, terms.shape[1])
     prior_log = np.log(np.maximum(terms @ prior, 1e-9))
@@ -283,7 +66,7 @@ def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any]
         base = [contributions(sources, part) @ prior for part in rows.parts]
         source_y = to_residual(np.concatenate(rows.times), np.maximum(np.concatenate(base), 1e-9))
     sizes = [p.name for p in FAMILIES[family].params if p.kind in ("size", "real")]
-    return _Few(terms, prior, prior_log, carried, np.concatenate([encoder.matrix(p.rows) for p in parts]),
+    return Few(terms, prior, prior_log, carried, np.concatenate([encoder.matrix(p.rows) for p in parts]),
                 np.log(np.concatenate(list(times))), groups, process_scales(encoder.columns, sizes), source_x, source_y,
                 bool(sources))  # fmt: skip
 
@@ -294,7 +77,7 @@ class _Task:
 
     family: str
     parts: list[Part]
-    few: _Few
+    few: Few
     encoder: Encoder
     reference: dict[str, str]
     sources: list[FamilyModel]
@@ -320,35 +103,36 @@ def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[A
     return _Task(family, parts, few, encoder, reference, sources, origin)
 
 
-def _finish(task: _Task, chosen: _Chosen, seed: int) -> _Adapted:
+def _finish(task: _Task, chosen: Chosen, seed: int) -> _Adapted:
     few, every = task.few, np.arange(len(task.few.log_time))
     fit = FITTERS[chosen.name](few, every, seed)
     if chosen.refused and chosen.scores["shift"] < chosen.scores["as it is"]:
-        fit = _shift(few, every, seed)  # nothing clearly beats the source: a shrunk scalar is all that may be shipped
+        fit = shift_only(few, every, seed)  # nothing clearly beats the source: a shrunk scalar is all that may ship
     domain = _merged([s.domain for s in task.sources], fit_domain(task.family, [p.rows for p in task.parts]))
     model = AdaptedFamily(task.family, task.encoder, Calibration(np.zeros(len(TERMS))), None, domain, task.reference,
                           len(every), _words(len(every), task.origin, chosen), sources=task.sources,
                           multipliers=fit.multipliers, shift=fit.shift, process=fit.process, joint=fit.joint,
-                          joint_share=fit.joint_share, kind=chosen.name)  # fmt: skip
+                          joint_share=fit.joint_share, kind=chosen.name, share=chosen.share)  # fmt: skip
     analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in task.parts]))
     return _Adapted(model, task.parts, chosen.error, chosen.scores, analytic)
 
 
 def _adapt_all(tasks: Sequence[_Task], seed: int) -> list[_Adapted]:
-    judged = {task.family: _judge(task.few, seed) for task in tasks}
+    judged = {task.family: judge(task.few, seed) for task in tasks}
     alone = {t.family: t.few for t in tasks if not t.sources and len(t.few.log_time) < FEW}
-    chosen = {task.family: _choose(task.few, judged[task.family]) for task in tasks}
+    chosen = {task.family: choose(task.few, judged[task.family]) for task in tasks}
     if alone:
-        chosen |= _choose_alone(alone, {family: judged[family] for family in alone})
+        chosen |= choose_alone(alone, {family: judged[family] for family in alone})
     return [_finish(task, chosen[task.family], seed) for task in tasks]
 
 
-def _words(rows: int, origin: str, chosen: _Chosen) -> str:
+def _words(rows: int, origin: str, chosen: Chosen) -> str:
     before, after = 100.0 * chosen.scores["as it is"], 100.0 * chosen.scores[chosen.name]
     head = f"adapted from {origin} with {rows} run{'s' * (rows != 1)}"
     if chosen.refused:
         return f"{head}: no correction beat it with runs left out ({before:.1f} %), kept as it is"
-    return f"{head}: {chosen.name}, error with runs left out {after:.1f} % ({before:.1f} % un-adapted)"
+    part = "" if chosen.share == 1.0 else f" (by {chosen.share:.0%} of its logarithm, more of it loses there)"
+    return f"{head}: {chosen.name}{part}, error with runs left out {after:.1f} % ({before:.1f} % un-adapted)"
 
 
 def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Sequence[Model] | None = None, *,

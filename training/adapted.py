@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from .calibration import TERMS
 from .family import FamilyModel, Part
-from .fewrows import FewProcess, thread_terms
+from .fewrows import FewProcess
+from .fewterms import few_terms, plain
 
 Floats = NDArray[np.float64]
 
@@ -28,10 +29,10 @@ def contributions(sources: Sequence[FamilyModel], part: Part) -> Floats:
     """Terms that the few runs may scale, (n, terms) [s].
 
     With sources: the terms of their calibrated times (their mean), each scaled by 1 where nothing is learned.
-    Without: the plain terms, the baseline, and what one thread has to do.
+    Without: `few_terms`.
     """
     if not sources:
-        return np.column_stack([part.terms, thread_terms(part.rows)])
+        return few_terms(part.terms, part.rows)
     if any(isinstance(source, AdaptedFamily) for source in sources):
         return np.mean([source.calibrated_s(part) for source in sources], axis=0)[:, None]
     return np.asarray(np.mean([source_contributions(source, part) for source in sources], axis=0))
@@ -39,7 +40,7 @@ def contributions(sources: Sequence[FamilyModel], part: Part) -> Floats:
 
 def prior_multipliers(sources: Sequence[FamilyModel], terms: int) -> Floats:
     """Multipliers before any run was seen: the sources' own terms as they are, or the plain baseline alone."""
-    return np.ones(terms) if sources else (np.arange(terms) == TERMS.index("baseline")).astype(np.float64)
+    return np.ones(terms) if sources else plain()
 
 
 def transferred_log(sources: Sequence[FamilyModel], part: Part) -> Floats:
@@ -51,8 +52,10 @@ def transferred_log(sources: Sequence[FamilyModel], part: Part) -> Floats:
 class AdaptedFamily(FamilyModel):
     """`encoder` spans the few runs (and the source rows); `calibration` and `residual` of the base class are unused.
 
-    log T = log base + (1 − joint_share)·(carried + shift + process) + joint_share·(joint trees): the base holds the
-    multipliers, carried is the correction of the sources. `kind` names what was chosen.
+    log T = (1 − share)·(log prior + carried) + share·[log base + (1 − joint_share)·(carried + shift + process)
+    + joint_share·(joint trees)]: the base holds the multipliers, the prior is what it was before the runs, carried is
+    the correction of the sources. share < 1 where the whole correction lost with runs left out. `kind` names what was
+    chosen.
     """
 
     sources: list[FamilyModel] = field(default_factory=list)
@@ -62,10 +65,16 @@ class AdaptedFamily(FamilyModel):
     joint: Any = None
     joint_share: float = 0.0
     kind: str = ""
+    share: float = 1.0
 
     def calibrated_s(self, part: Part) -> Floats:
         """The analytic terms as scaled by the few runs [s]."""
-        return np.maximum(contributions(self.sources, part) @ self.multipliers, 1e-9)
+        terms = contributions(self.sources, part)
+        base = np.log(np.maximum(terms[:, : len(self.multipliers)] @ self.multipliers, 1e-9))
+        return np.asarray(np.exp(base + (1.0 - self.share) * (self._prior_log(terms) - base)))
+
+    def _prior_log(self, terms: Floats) -> Floats:
+        return np.log(np.maximum(terms @ prior_multipliers(self.sources, terms.shape[1]), 1e-9))
 
     def beyond_s(self, part: Part) -> Floats:
         """The scaled terms: pulled to the multipliers of the sources, whose range is wider than that of a few runs."""
@@ -76,13 +85,13 @@ class AdaptedFamily(FamilyModel):
         terms = contributions(self.sources, part)
         carried = np.zeros(len(terms))
         if self.sources:
-            prior = np.maximum(terms @ prior_multipliers(self.sources, terms.shape[1]), 1e-9)
-            carried = transferred_log(self.sources, part) - np.log(prior)
+            carried = transferred_log(self.sources, part) - self._prior_log(terms)
         x = self.encoder.matrix(part.rows)
         smooth = carried + self.shift + (self.process.predict(x) if self.process is not None else 0.0)
         if self.joint is None:
-            return smooth, np.abs(smooth - carried)
+            return carried + self.share * (smooth - carried), np.abs(smooth - carried)
         from xgboost import DMatrix
 
         trees = np.asarray(self.joint.predict(DMatrix(x)), dtype=np.float64)
-        return smooth + self.joint_share * (trees - smooth), np.abs(trees - smooth)
+        whole = smooth + self.joint_share * (trees - smooth)
+        return carried + self.share * (whole - carried), np.abs(trees - smooth)

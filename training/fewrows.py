@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..features.rows import Rows
-
 Floats = NDArray[np.float64]
 
-PULL = 0.03
-"""Strength of the pull of a family's multipliers to the plain baseline where there is no source (times √rows)."""
+PULL, UNSEEN = 0.1, 0.3
+"""Strength of the pull of a family's multipliers to the expected ones where there is no source (times √rows), and the
+share of the time that a term which the rows hardly show counts for in it: unseen terms stay as they are."""
 PULL_SOURCE = 1.0
 """The same towards the multipliers of a source model, which were fitted to thousands of rows."""
 AMPLITUDE, LENGTH, NOISE, BIAS = 0.2, 3.0, 0.05, 0.15
@@ -34,29 +33,20 @@ def relative_terms(contributions: Floats, time_s: Floats) -> Floats:
     return np.asarray(contributions / time_s[:, None])
 
 
-def pulled_multipliers(contributions: Floats, time_s: Floats, prior: Floats, pull: float) -> Floats:
+def pulled_multipliers(contributions: Floats, time_s: Floats, prior: Floats, pull: float, unseen: float = 0.0
+                       ) -> Floats:  # fmt: skip
     """Non-negative u of T ≈ Σ uⱼ·contributionⱼ by relative least squares, pulled to `prior` (terms,).
 
-    contributions: (n, terms) [s]; a term that the rows do not show stays at its prior.
+    contributions: (n, terms) [s]; a term that the rows do not show stays at its prior. The pull is as strong as the
+    term's typical share, with unseen > 0 as its mean share and at least that.
     """
     from scipy.optimize import nnls
 
     shares = relative_terms(contributions, time_s)
-    weight = pull * np.sqrt(len(time_s)) * np.maximum(np.median(shares, axis=0), 1e-3)
+    typical = np.maximum(shares.mean(axis=0), unseen) if unseen else np.maximum(np.median(shares, axis=0), 1e-3)
+    weight = pull * np.sqrt(len(time_s)) * typical
     solution, _ = nnls(np.vstack([shares, np.diag(weight)]), np.concatenate([np.ones(len(time_s)), weight * prior]))
     return np.asarray(solution)
-
-
-def thread_terms(rows: Rows) -> Floats:
-    """Two more physical terms, up to a constant factor: operations and bytes of one thread [ns-like], (n, 2).
-
-    A grid too small to fill the machine takes as long as its longest thread, whatever the machine's peak.
-    """
-    at = {name: i for i, name in enumerate(rows.names)}
-    threads = np.exp2(rows.values[:, at["log2_threads_per_unit"]])
-    flop = np.exp2(np.maximum(rows.values[:, at["log2_flop"]], 0.0))
-    byte = np.exp2(rows.values[:, at["log2_byte"]]) + np.exp2(np.maximum(rows.values[:, at["log2_reread"]], 0.0))
-    return np.column_stack([flop / threads, byte / threads]) * 1e-12
 
 
 def process_scales(names: list[str], sizes: list[str]) -> Floats:
