@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ..analytic.baseline import Baseline
 from ..analytic.platform import Platform
 from ..analytic.work import Family, FloatArray, element_byte
+from . import cuts
+from .numbers import alignment_log2, log2, padding_log2, tail
 
 CACHE_CODE = {"cold": 1.0, "warm": 0.0, "unknown": 0.0}
-_TINY = 1e-30
 
 
 @dataclass(frozen=True)
@@ -29,41 +30,6 @@ class Rows:
     names: tuple[str, ...]
     values: FloatArray
     categories: dict[str, NDArray[Any]]
-
-
-def log2(x: Any) -> FloatArray:
-    """log₂, with zero taken as a number far below anything that occurs."""
-    return np.asarray(np.log2(np.maximum(np.asarray(x, dtype=np.float64), _TINY)))
-
-
-def alignment_log2(size: FloatArray, byte: float, cap: float = 7.0) -> FloatArray:
-    """log₂ of the largest power of two that divides size · byte, at most `cap` (2⁷ B: a cache line)."""
-    whole = np.where(np.isfinite(size), np.maximum(np.round(size * byte), 1.0), 1.0).astype(np.int64)
-    lowest = (whole & -whole).astype(np.float64)
-    return np.asarray(np.minimum(np.log2(lowest), cap))
-
-
-def padding_log2(size: FloatArray, tile: float) -> FloatArray:
-    """log₂ of padded over given size for a tile edge: 0 where it divides, 1 where half of the work is padding."""
-    return np.asarray(np.log2(np.ceil(size / tile) * tile / size))
-
-
-def tail(units: FloatArray, slots: float) -> FloatArray:
-    """How much longer a quantised number of waves takes than a smooth one: ceil(u/s) ÷ (u/s), as log₂, at most 6."""
-    waves = np.maximum(units / slots, _TINY)
-    return np.asarray(np.minimum(np.log2(np.ceil(waves) / waves), 6.0))
-
-
-def rough_part_log2(n: FloatArray) -> FloatArray:
-    """log₂ of what remains of n after dividing out 2, 3, 5 and 7: transforms of such lengths take another algorithm."""
-    rest = np.round(n).astype(np.int64)
-    for prime in (2, 3, 5, 7):
-        for _ in range(40):
-            divides = (rest % prime == 0) & (rest > 1)
-            if not divides.any():
-                break
-            rest = np.where(divides, rest // prime, rest)
-    return log2(rest)
 
 
 def _sizes(family: Family, a: Mapping[str, NDArray[Any]], byte: float) -> dict[str, FloatArray]:
@@ -102,52 +68,6 @@ def _gemm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, p
     return out
 
 
-def largest_prime_log2(n: FloatArray) -> FloatArray:
-    """log₂ of the largest prime factor of n, found among divisors below 4096: what picks a transform's radix."""
-    rest = np.round(n).astype(np.int64)
-    largest = np.ones(n.shape)
-    for divisor in (2, *range(3, 4096, 2)):
-        if divisor * divisor > rest.max(initial=1):
-            break
-        while (divides := (rest % divisor == 0) & (rest > 1)).any():
-            rest = np.where(divides, rest // divisor, rest)
-            largest = np.where(divides, float(divisor), largest)
-    return log2(np.maximum(largest, rest))
-
-
-def exponent_of(n: FloatArray, prime: int) -> FloatArray:
-    """How often `prime` divides n."""
-    rest, count = np.round(n).astype(np.int64), np.zeros(n.shape)
-    for _ in range(40):
-        divides = (rest % prime == 0) & (rest > 0)
-        if not divides.any():
-            break
-        rest, count = np.where(divides, rest // prime, rest), count + divides
-    return count
-
-
-def _fft_features(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
-    n = np.asarray(a["n"], dtype=np.float64)
-    powers = {f"power_{prime}": exponent_of(n, prime) for prime in (2, 3, 5, 7)}
-    factors = {"rough_part": rough_part_log2(n), "largest_prime": largest_prime_log2(n)}
-    return {**factors, "log2_points": log2(n * a["batch"]), **powers}
-
-
-def _matrix_vector(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                   ) -> dict[str, FloatArray]:  # fmt: skip
-    slots = platform.value("compute_units")
-    return {"log2_n_over_m": log2(a["n"] / a["m"]), "tail_rows": tail(a["m"], slots),
-            "tail_rows_4": tail(a["m"] / 4.0, slots),
-            "align_row": alignment_log2(np.asarray(a["n"], dtype=np.float64), byte)}  # fmt: skip
-
-
-def _segment_length(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                    ) -> dict[str, FloatArray]:  # fmt: skip
-    slots = platform.value("compute_units")
-    return {"log2_length": log2(a["n"] / a["segments"]), "tail_segments": tail(a["segments"] / 64.0, slots),
-            "log2_segments_per_unit": log2(a["segments"] / slots)}  # fmt: skip
-
-
 def _graph(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
     return {"max_over_avg_degree": log2(a["max_degree"] / a["avg_degree"]),
             "std_over_avg_degree": np.asarray(a["std_degree"] / a["avg_degree"])}  # fmt: skip
@@ -159,18 +79,18 @@ def _spmm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, p
     return _row_spread(a) | {
         "log2_dense_set": log2(a["cols"] * dense * byte), "log2_row_work": log2(a["row_mean"] * dense),
         "tail_rows": tail(a["rows"] / 8.0, platform.value("compute_units")),
+        **cuts.dense_columns(dense, np.asarray(a["row_mean"]), np.asarray(a["row_max"])),
     }  # fmt: skip
+
+
+def _batched_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
+                      ) -> dict[str, FloatArray]:  # fmt: skip
+    return _gemm_features(a, base, byte, platform) | cuts.batched(a, base, byte, platform)
 
 
 def _conv_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
                    ) -> dict[str, FloatArray]:  # fmt: skip
-    cin, cout = (np.asarray(a[name], dtype=np.float64) for name in ("cin", "cout"))
-    return _gemm_features(a, base, byte, platform) | {
-        "align_cin": alignment_log2(cin, byte), "align_cout": alignment_log2(cout, byte),
-        "log2_pixels": log2(a["height"] * a["width"]),
-        "log2_image_set": log2(a["batch"] * cin * a["height"] * a["width"]),
-        "log2_window": log2(cin * a["kernel_h"] * a["kernel_w"]), "odd_pixels": np.asarray(a["height"] % 4.0),
-    }  # fmt: skip
+    return _gemm_features(a, base, byte, platform) | cuts.convolution(a, base, byte, platform)
 
 
 def _row_spread(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
@@ -189,37 +109,14 @@ def _frontier(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
     }  # fmt: skip
 
 
-def _attention_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                        ) -> dict[str, FloatArray]:  # fmt: skip
-    blocks = a["batch"] * a["heads"] * np.ceil(a["q_len"] / 128.0)
-    slots = platform.value("compute_units")
-    return {
-        "log2_blocks": log2(blocks / slots), "tail_blocks": tail(blocks, slots),
-        "tail_blocks_2": tail(blocks, 2.0 * slots), "log2_group": log2(a["heads"] / a["kv_heads"]),
-        "log2_kv_over_q": log2(a["kv_len"] / a["q_len"]), "log2_bh": log2(a["batch"] * a["heads"]),
-        "log2_batch_kv_heads": log2(a["batch"] * a["kv_heads"]),
-    }  # fmt: skip
-
-
-def _row_blocks(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                ) -> dict[str, FloatArray]:  # fmt: skip
-    slots = platform.value("compute_units")
-    return {"log2_rows_per_unit": log2(a["rows"] / slots), "tail_rows": tail(a["rows"], slots)}
-
-
-def _table_density(a: Mapping[str, NDArray[Any]], base: Baseline, *_: Any) -> dict[str, FloatArray]:
-    table = a["table"] if "table" in a else a["bins"]
-    return {"log2_draws_per_entry": log2(a["n"] / table)}
-
-
 EXTRA = {
-    "gemm": _gemm_features, "bmm": _gemm_features, "conv2d": _conv_features, "fft": _fft_features,
-    "gemv": _matrix_vector, "bicg": _matrix_vector, "segmented_scan": _segment_length, "pagerank": _graph,
+    "gemm": _gemm_features, "bmm": _batched_features, "conv2d": _conv_features, "fft": cuts.transform,
+    "gemv": cuts.matrix_vector, "bicg": cuts.matrix_vector, "segmented_scan": cuts.segment_length, "pagerank": _graph,
     "spmm_csr": _spmm_features,
     "spmv_csr": _row_spread, "spmv_coo": _row_spread, "spmv_ell": _row_spread, "spmv_sellp": _row_spread,
-    "spmv_hybrid": _row_spread, "sptrsv": _row_spread, "bfs": _frontier, "attention": _attention_features,
-    "softmax": _row_blocks, "layernorm": _row_blocks, "gather": _table_density, "scatter_add": _table_density,
-    "histogram": _table_density,
+    "spmv_hybrid": _row_spread, "sptrsv": _row_spread, "bfs": _frontier, "attention": cuts.attention,
+    "softmax": cuts.normalised_rows, "layernorm": cuts.normalised_rows, "gather": cuts.table_density,
+    "scatter_add": cuts.table_density, "histogram": cuts.bins, "hash_probe": cuts.probes,
 }  # fmt: skip
 
 

@@ -7,15 +7,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from kernelcast.analytic.factors import exponent_of, largest_prime, rough_part
 from kernelcast.features.describe import describe
-from kernelcast.features.rows import (
-    alignment_log2,
-    exponent_of,
-    largest_prime_log2,
-    padding_log2,
-    rough_part_log2,
-    tail,
-)
+from kernelcast.features.numbers import alignment_log2, padding_log2, tail
 
 
 def test_alignment_is_the_largest_power_of_two_that_divides_the_bytes() -> None:
@@ -34,9 +28,9 @@ def test_tail_compares_whole_waves_with_smooth_ones() -> None:
 
 def test_factors_of_a_transform_length() -> None:
     n = np.array([1024.0, 3 * 5 * 7 * 16.0, 1031.0, 2 * 11.0])
-    np.testing.assert_allclose(rough_part_log2(n), [0.0, 0.0, np.log2(1031), np.log2(11)])
+    np.testing.assert_array_equal(rough_part(n), [1.0, 1.0, 1031.0, 11.0])
     np.testing.assert_array_equal(exponent_of(n, 2), [10.0, 4.0, 0.0, 1.0])
-    np.testing.assert_allclose(largest_prime_log2(n), np.log2([2, 7, 1031, 11]))
+    np.testing.assert_array_equal(largest_prime(n), [2.0, 7.0, 1031.0, 11.0])
 
 
 def run(kernel: str, precision: str = "fp32", cache: str = "warm", **params: object) -> dict[str, object]:
