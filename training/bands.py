@@ -67,7 +67,7 @@ OF_GROUP = 20
 MOST_SCORES = 4000
 
 
-def _sorted_scores(scores: Floats) -> Floats:
+def sorted_scores(scores: Floats) -> Floats:
     """Scores downwards; of very many, evenly spaced order statistics: the quantiles stay, the file shrinks."""
     ordered = np.sort(scores)[::-1]
     keep = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_SCORES)).round().astype(int))
@@ -106,9 +106,9 @@ def _by_label(scores: Floats, labels: NDArray[Any], group: NDArray[Any] | None, 
 
 def _class_scores(scores: Floats, group: NDArray[Any] | None) -> Floats:
     if group is None:
-        return _sorted_scores(scores)
+        return sorted_scores(scores)
     order = np.argsort(group, kind="stable")
     ends = np.flatnonzero(np.diff(np.unique(group[order], return_inverse=True)[1])) + 1
     at = (np.arange(OF_GROUP) + 0.5) / OF_GROUP
     balanced = [np.quantile(part, at, method="inverted_cdf") for part in np.split(scores[order], ends)]
-    return _sorted_scores(np.concatenate([*balanced, np.full(OF_GROUP, np.inf)]))
+    return sorted_scores(np.concatenate([*balanced, np.full(OF_GROUP, np.inf)]))

@@ -33,6 +33,12 @@ class Part:
     """Label `implementation|precision` of each row: what a calibration regime is."""
 
 
+def take(part: Part, keep: NDArray[np.bool_]) -> Part:
+    """The rows of a part where `keep` (n,) is true."""
+    rows = Rows(part.rows.names, part.rows.values[keep], {k: v[keep] for k, v in part.rows.categories.items()})
+    return Part(part.index[keep], rows, part.terms[keep], part.analytic_s[keep], part.regime[keep])
+
+
 PRECISION_TWINS = {"fp16": "bf16", "bf16": "fp16"}
 """Precisions of one width and one matrix rate: a model that knows only the other of the two may take it instead."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..features.describe import Described, Group
+from ..features.implementation import canonical_labels
 from ..features.rows import Rows
 from .bands import Bands
 from .encode import MISSING
@@ -21,6 +22,7 @@ Floats = NDArray[np.float64]
 SMALLEST_SIGMA = 0.004
 """Difficulty floor in log time: half the median repeat noise (IQR 0.8 %) of a GPU kernel."""
 UNKNOWN_IMPLEMENTATION = 1.6
+SAME_LIBRARY = 1.6
 UNKNOWN_PRECISION = 2.0
 TWIN_PRECISION = 1.3
 """Widening of the half-width where a label was never seen; chosen, not fitted, and named in the note."""
@@ -79,6 +81,8 @@ class Model:
     analytic_scores: Floats
     """|log(measured ÷ analytic)| of training rows, sorted downwards: the band of families never seen."""
     meta: dict[str, Any] = field(default_factory=dict)
+    strangers: Bands | None = None
+    """Scores of rows predicted without their implementation's label: the band of one that was never seen."""
 
     def sigma(self, family: str, part: Part, disagreement: Floats, correction: Floats) -> Floats:
         """Difficulty of each row: the expected size of |log(measured ÷ predicted)|."""
@@ -123,13 +127,19 @@ class Model:
         unnamed = set(model.domain.implementations) <= set(MISSING)
         known = np.isin(names, model.domain.implementations) | unnamed
         seen = group.precision in model.domain.precisions
+        given = canonical_labels(group.rows.categories["implementation"]).astype(str)
+        renamed = known & ~np.isin(given, MISSING) & (given != names)
+        half = half * np.where(renamed, SAME_LIBRARY, 1.0)
         strange = 1.0 if seen else TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
-        half = half * (1.0 + distance) * np.where(known, 1.0, UNKNOWN_IMPLEMENTATION)
-        half = half * strange
+        if not known.all():
+            half = np.where(known, half, self._stranger_half(group.family, half, level))
+        half = half * (1.0 + distance) * strange
         _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
              f"faded towards the analytic time, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
-        _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training, band widened "
-             f"x{UNKNOWN_IMPLEMENTATION:g}")  # fmt: skip
+        _add(note, renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
+             f"x{SAME_LIBRARY:g}")  # fmt: skip
+        _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training, band from how far those that "
+             "are differ")  # fmt: skip
         _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
              f"{group.family}{f', taken for {taken}' if taken != group.precision else ''}, band widened x{strange:g}")
         _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
@@ -141,6 +151,13 @@ class Model:
         out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
         out.in_domain[index] = (distance <= 0) & seen & known & (not self.meta.get("unseen_platform", False))
         out.note[index], out.implementation[index] = note, names
+
+    def _stranger_half(self, family: str, half: Floats, level: float) -> Floats:
+        """Half-width where the implementation is not known: from rows predicted without their label."""
+        wide = half * UNKNOWN_IMPLEMENTATION
+        if self.strangers is None or not self.strangers.pooled.size:
+            return wide
+        return np.maximum(wide, self.strangers.half_width(np.ones(len(half)), np.full(len(half), family), level)[0])
 
     def _predict_unseen(self, group: Group, level: float, out: Predicted) -> None:
         """A family without training rows: the analytic time, with the band of analytic errors in other families."""

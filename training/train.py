@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from ..analytic.errors import InputError
 from ..features.describe import Described, Group, describe
-from ..features.rows import Rows
 from .bands import Bands, fit_bands
 from .encode import Encoder
-from .family import FamilyModel, Part, fit_family, part_of, reference_implementations
+from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, to_residual
 from .splits import folds
+from .strangers import stranger_bands
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,11 +51,6 @@ class _Learned:
     correction: Floats
 
 
-def _take(part: Part, keep: NDArray[np.bool_]) -> Part:
-    rows = Rows(part.rows.names, part.rows.values[keep], {k: v[keep] for k, v in part.rows.categories.items()})
-    return Part(part.index[keep], rows, part.terms[keep], part.analytic_s[keep], part.regime[keep])
-
-
 def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
                   quick: bool) -> _Learned:  # fmt: skip
     """Cross-fit one family over the folds, choose its members by out-of-fold error, then fit on all of its rows."""
@@ -68,7 +63,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
     base, trees, smooth = np.zeros(n), np.zeros(n), np.zeros(n)
     learn = n >= LEARN_FROM
     for number in np.unique(fold[index]):
-        kept = [_take(p, fold[p.index] != number) for p in parts]
+        kept = [take(p, fold[p.index] != number) for p in parts]
         kept = [p for p in kept if len(p.index)]
         if not kept:
             kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
@@ -78,7 +73,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
             out = fold[part.index] == number
             if not out.any():
                 continue
-            held, where = _take(part, out), start + np.flatnonzero(out)
+            held, where = take(part, out), start + np.flatnonzero(out)
             base[where] = model.calibrated_s(held)
             if model.residual is not None:
                 trees[where], smooth[where] = model.residual.parts(encoder.matrix(held.rows))
@@ -232,7 +227,7 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     meta = {"rows": usable, "refused": len(described.refused), "seed": seed, "folds": FOLDS, "quick": quick,
             "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
     return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
-                 meta)  # fmt: skip
+                 meta, stranger_bands([(item.model, item.parts) for item in learned], time_s))  # fmt: skip
 
 
 def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
