@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 LAYERS = (192, 128, 64)
-EPOCHS = 40
-BATCH = 256
+EPOCHS = 20
+BATCH = 64
 LEARNING_RATE = 3e-3
 WARM_UP = 100
 """Steps over which the learning rate rises to its full height."""
@@ -38,7 +39,7 @@ CHUNK = 8192
 
 def _silu(z: Singles) -> tuple[Singles, Singles]:
     """(z · σ(z), its derivative)."""
-    gate = 1.0 / (1.0 + np.exp(-np.clip(z, -30.0, 30.0)))
+    gate: Any = 1.0 / (1.0 + np.exp(-np.clip(z, -30.0, 30.0)))
     out = z * gate
     return out, gate + out * (1.0 - gate)
 
