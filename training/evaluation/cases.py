@@ -130,6 +130,13 @@ def _extrapolation(limits: Limits) -> list[Parts]:
     return [Parts(sources.sample(train, limits["train"]), sources.sample(large, limits["test"]), class_of=GEMM_CLASS)]
 
 
+def _harness(limits: Limits) -> list[Parts]:
+    """Our own matrix products for training, the same products timed by somebody else's harness for the test."""
+    own, other = sources.own("h200"), sources.nvidia("h200", "gemm")
+    own, other = own[own["kernel"] == "gemm"], other[other["precision"] == "bf16"]
+    return [Parts(sources.sample(own, limits["train"]), sources.sample(other, limits["test"]), class_of=GEMM_CLASS)]
+
+
 _SITE = "test: sites (n, k) whose sha1 is divisible by 5, no such site in training"
 _HEADS = "test: sites (heads, kv heads, head size) whose sha1 is divisible by 5, no such site in training"
 CASES: dict[str, Case] = {
@@ -153,6 +160,8 @@ CASES: dict[str, Case] = {
              "5 rows a family, spread evenly over its sizes, train; all others test", _mi300a(5)),
         Case("mi300a-8", "MI300A, each family from 8 of its own runs",
              "8 rows a family, spread evenly over its sizes, train; all others test", _mi300a(8)),
+        Case("harness-h200", "H200 GEMM bf16: another harness, card, driver and software stack",
+             "training: our own runs of cuBLAS; test: public runs of three stacks, none of them in training", _harness),
         Case("extrapolation-h200", "H200 GEMM: trained on small products, asked for large ones",
              f"training: naive roofline below its median, no test site; test: unseen sites, below that median or more "
              f"than {SIZE_STEP:g} times above it", _extrapolation),
