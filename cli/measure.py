@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..analytic.errors import InputError
 from .ask import AsJson
-from .show import console, print_json, text, warn
+from .show import clean, console, print_json, text, warn
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+    from ..measure.progress import Progress
 
 COUNT_S = 1200.0  # for counters where no budget is given
 
@@ -40,10 +48,9 @@ def measure(
     if micro:
         _micro(target, Path(out), as_json)
         return
-    watched = sys.stderr.isatty()
-    progress = (lambda words: warn(words)) if watched else None
     drawn, limit_s = suite or default_suite(target), parse_budget(budget)
-    summary = run_suite(drawn, target, Path(out), quick, resume, limit_s, progress, parse_budget(time_limit))
+    with _shown(as_json) as progress:
+        summary = run_suite(drawn, target, Path(out), quick, resume, limit_s, progress, parse_budget(time_limit))
     for reason, count in summary.skipped.most_common(20):
         warn(f"skipped {count}: {reason}")
     facts = {"out": str(summary.out), "rows": summary.rows, "configurations": summary.measured,
@@ -51,8 +58,8 @@ def measure(
     if counters > 0:
         from ..measure.counted import count_table
 
-        say = progress or (lambda _: None)
-        counted, calls = count_table(drawn, target, Path(out), counters, limit_s or COUNT_S, say)
+        with _shown(as_json) as progress:
+            counted, calls = count_table(drawn, target, Path(out), counters, limit_s or COUNT_S, progress.say)
         facts |= {"counted": str(counted), "counted_calls": calls}
     if as_json:
         print_json(facts)
@@ -67,7 +74,8 @@ def measure(
 def _micro(platform: str, out: Path, as_json: bool) -> None:
     from ..measure.microbench import measure as bench
 
-    report = bench(platform, out)
+    with _shown(as_json) as progress:
+        report = bench(platform, out, step=progress.step)
     for name, reason in report["failed"].items():
         warn(f"{name}: {reason}")
     if as_json:
@@ -75,3 +83,41 @@ def _micro(platform: str, out: Path, as_json: bool) -> None:
         return
     console().print(text(f"{len(report['results'])} microbenchmarks: {out}; "
                          f"next: kernelcast calibrate -p {platform} --runs {out} --out {platform}.yaml"))  # fmt: skip
+
+
+class Bar:
+    """A bar a phase on standard error, each with how long it will still take; words go above it."""
+
+    def __init__(self, bar: RichProgress) -> None:
+        self._bar = bar
+        self._tasks: dict[str, TaskID] = {}
+
+    def say(self, words: str) -> None:
+        warn(words)  # rich takes what is written to standard error meanwhile and puts it above
+
+    def step(self, phase: str, done: int, count: int) -> None:
+        if phase not in self._tasks:
+            for earlier in self._tasks.values():
+                self._bar.update(earlier, visible=False)
+            self._tasks[phase] = self._bar.add_task(clean(phase).replace("[", "("), total=count)
+        self._bar.update(self._tasks[phase], completed=done, total=count)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+@contextmanager
+def _shown(as_json: bool) -> Iterator[Progress]:
+    """A bar where a person watches, lines in a log, and nothing beside a JSON document that is read by a program."""
+    from ..measure.progress import SILENT, Lines
+
+    if not sys.stderr.isatty():
+        yield SILENT if as_json else Lines(warn)
+        return
+    from rich import progress as r
+    from rich.console import Console
+
+    columns = (r.TextColumn("{task.description}"), r.BarColumn(), r.MofNCompleteColumn(), r.TimeElapsedColumn(),
+               r.TextColumn("about"), r.TimeRemainingColumn(), r.TextColumn("left"))  # fmt: skip
+    with r.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield Bar(bar)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from ..analytic.errors import InputError, KernelcastError
+from .progress import Lines
 from .run import run_suite
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         summary = run_suite(
             options.suite, options.platform, options.out, options.quick, options.resume, parse_budget(options.budget),
-            progress=lambda text: print(text, flush=True), hang_s=parse_budget(options.time_limit),
+            progress=Lines(lambda text: print(text, flush=True)), hang_s=parse_budget(options.time_limit),
         )  # fmt: skip
     except KernelcastError as error:
         print(f"error: {error}", file=sys.stderr)

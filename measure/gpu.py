@@ -157,6 +157,35 @@ class Gpu:
     def equal(self, got: Any, want: Any) -> float:
         return 0.0 if bool(self.torch.equal(got, want)) else 1.0
 
+    def capture(self, call: Callable[[], Any], count: int) -> Callable[[], float]:
+        """`call`, `count` times, as one graph: the result replays it once and gives the seconds between two events.
+
+        Raises what torch or CuPy raise for a call that cannot be captured."""
+        torch, graph = self.torch, self.torch.cuda.CUDAGraph()
+        stream = torch.cuda.Stream()
+        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.sync()
+        with torch.cuda.stream(stream), self.cp.cuda.ExternalStream(stream.cuda_stream):
+            call()  # what the first call chooses or allocates is not in the graph
+            stream.synchronize()
+            graph.capture_begin()
+            try:
+                for _ in range(count):
+                    call()
+            finally:
+                graph.capture_end()
+
+        def replay() -> float:
+            with torch.cuda.stream(stream):
+                before.record()
+                graph.replay()
+                after.record()
+                after.synchronize()
+            return float(before.elapsed_time(after)) * 1e-3
+
+        replay()  # the first launch of a graph uploads it
+        return replay
+
     def sync(self) -> None:
         self.torch.cuda.synchronize()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..analytic.errors import KernelcastError
-from .trace import build_host_library
+from .tracers import build_host_library
 
 # library, then: launch, stream synchronise, event create, event record, event elapsed, copy to device, copy to host
 DRIVERS = {

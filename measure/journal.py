@@ -19,7 +19,9 @@ EMPTY = ["kernel", "precision", "params", "time_s", "cache", "implementation", "
 
 @dataclass
 class Journal:
-    """Done configurations by key; a line is `{"key", "rows": [...]}` or `{"key", "kind", "skip": reason}`."""
+    """Done configurations by key; a line is `{"key", "rows": [...]}` or `{"key", "kind", "skip": reason}`.
+
+    A line `{"key", "suspect": reason}` is not done: it hung together with others and is to be measured alone."""
 
     path: Path
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -74,6 +76,9 @@ class Journal:
         for entry in added:
             self.entries[entry["key"]] = dict(entry)
 
+    def suspects(self) -> set[str]:
+        return {key for key, entry in self.entries.items() if "suspect" in entry}
+
     def rows(self) -> list[dict[str, Any]]:
         return [row for key in sorted(self.entries) for row in self.entries[key].get("rows", [])]
 
@@ -95,7 +100,7 @@ def fold(journal: Journal, out: Path, constants: Mapping[str, Any]) -> int:
     if len(frame):
         first = ["platform", "kernel", "precision", "params", "time_s"]
         frame = frame[first + [c for c in frame.columns if c not in first]]
-        frame["launches"] = frame["launches"].astype(np.int32)
+        frame["launches"] = frame["launches"].astype("Int32" if frame["launches"].isna().any() else np.int32)
         frame["n_reps"] = frame["n_reps"].astype(np.int32)
     part = out.with_name(out.name + ".part")
     try:

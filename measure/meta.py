@@ -17,10 +17,13 @@ import numpy as np
 if TYPE_CHECKING:
     from .gpu import Gpu
     from .journal import Journal
+    from .replay import GraphReplay
     from .run import Summary
     from .runner import Runner
     from .trace import Tracer
 
+ROUND = ": a round fills a 512 MiB buffer, times a call (cold), then times the next call on the same buffers (warm)"
+WARM_ROUND = ", warm only: nothing can empty the caches between calls of one graph"
 BINS_S = (0.0, 2e-6, 1e-5, 1e-4, 1e-3, 1e-2, float("inf"))
 
 
@@ -69,7 +72,7 @@ def versions(gpu: Gpu) -> dict[str, str]:
 def write_meta(
     out: Path,
     gpu: Gpu,
-    tracer: Tracer,
+    tracer: Tracer | GraphReplay,
     journal: Journal,
     runner: Runner,
     states: list[dict[str, str]],
@@ -79,7 +82,7 @@ def write_meta(
     """Write `<table>.meta.json`; environment, method, counts, noise, what was skipped and why."""
     from .run import throttled
 
-    rows = journal.rows()
+    rows, rounds = journal.rows(), ROUND if "cold" in tracer.caches else WARM_ROUND
     skipped = Counter(f"{e['kind']}: {e['skip']}" for e in journal.skipped())
     sm = [
         int(s["clocks.sm"].split()[0])
@@ -99,18 +102,18 @@ def write_meta(
         "commit": commit(),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),  # noqa: UP017
         "method": (
-            f"time_s is the median over repeats of the summed durations of all kernels of a call, from {tracer.name}; "
+            f"time_s is {tracer.method}; "
             "spread_s their inter-quartile range, noise_floor_s that or a tick of the timer. "
-            "Configurations are timed in interleaved rounds of up to 32: a round "
-            "fills a 512 MiB buffer, times a call (cold), then times the next call on the same buffers (warm). "
+            f"Configurations are timed in interleaved rounds of up to 32{rounds}. "
             "Inputs are random. Every implementation and precision was checked against a double-precision reference "
-            "before timing, and every small configuration itself. Copies and memsets are not counted."
+            "before timing, and every small configuration itself."
         ),
         "rows": len(rows),
         "configurations": summary.measured,
         "complete": summary.complete,
         "seconds": round(summary.seconds, 1),
         "lost_records": tracer.dropped(),
+        "tracer": {"name": tracer.name, "because": tracer.why},
         "families": dict(sorted(Counter(r["kernel"] for r in rows).items())),
         "noise": noise(rows),
         "timer_tick_s": runner.tick_s,

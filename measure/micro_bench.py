@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .gpu import Gpu, card_state
-from .trace import Tracer, assign_codes, cut, open_tracer
+from .gpu import Gpu, Skip, card_state
+from .replay import GraphReplay
+from .trace import Tracer, assign_codes, cut
+from .tracers import open_tracer
 
 STEADY_S = 1.5  # long enough for the power limit to have taken hold
 
@@ -23,7 +25,10 @@ class Bench:
 
     @cached_property
     def tracer(self) -> Tracer:
-        return open_tracer(self.gpu.torch)
+        found = open_tracer(self.gpu)
+        if isinstance(found, GraphReplay):
+            raise Skip(f"it needs records of kernels, and there are none: {found.why}")
+        return found
 
     def time_s(self, call: Callable[[], Any], repeats: int = 9, cold: bool = False) -> float:
         """Median kernel time [s] of `repeats` calls, warm or after the cache was flushed."""

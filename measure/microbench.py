@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from . import micro_compute, micro_launch, micro_memory
 from .gpu import Gpu, Skip, card_state, require_platform
 from .meta import commit, versions
 from .micro_bench import Bench
+from .watchdog import HANG_S, HANG_STATUS, Watchdog
 
 Section = Callable[[Gpu, Bench], Any]
 # in this order: what times the host runs before the tracer does, which would slow its launches
@@ -38,11 +41,18 @@ SECTIONS: dict[str, Section] = {
 }
 
 
-def measure(platform_id: str, out: Path, sections: list[str] | None = None) -> dict[str, Any]:
+def measure(
+    platform_id: str,
+    out: Path,
+    sections: list[str] | None = None,
+    step: Callable[[str, int, int], None] = lambda *_: None,
+    hang_s: float | None = HANG_S,
+) -> dict[str, Any]:
     """Run the sections and write `out` after each, so that a cut-off run keeps what it has.
 
-    A section that fails is named with its reason under `failed`; the others go on. Raises KernelcastError: no GPU, or
-    not `platform_id`, or `out` cannot be written."""
+    A section that fails is named with its reason under `failed`; the others go on. `step(phase, done, count)` follows
+    them. One that takes longer than `hang_s` ends the process (status 2). Raises KernelcastError: no GPU, or not
+    `platform_id`, or `out` cannot be written."""
     g = Gpu()
     require_platform(platform_id, g.name)
     b = Bench(g)
@@ -51,21 +61,41 @@ def measure(platform_id: str, out: Path, sections: list[str] | None = None) -> d
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),  # noqa: UP017
         "units": b.units, "card_before": card_state(), "failed": {}, "seconds": {}, "results": {},
     }  # fmt: skip
-    _warm_up(g)
-    for name in sections or list(SECTIONS):
-        begun = time.perf_counter()
-        try:
-            report["results"][name] = SECTIONS[name](g, b)
-        except Skip as reason:
-            report["failed"][name] = str(reason)
-        except Exception as error:
-            report["failed"][name] = f"{type(error).__name__}: {str(error)[:300]}"
-        report["seconds"][name] = round(time.perf_counter() - begun, 2)
-        g.sync()
-        g.torch.cuda.empty_cache()
-        report |= {"tracer": b.tracer.name if "tracer" in b.__dict__ else "", "card_after": card_state()}
-        _write(report, out)
+    _write(report, out)  # a place that cannot be written is found before anything is measured
+    chosen = sections or list(SECTIONS)
+    watchdog = Watchdog(hang_s, lambda name: _hung(name, hang_s, report, out))
+    with watchdog.watching():
+        _warm_up(g)
+        for number, name in enumerate(chosen):
+            step("microbenchmarks", number, len(chosen))
+            watchdog.beat(name)
+            _section(name, g, b, report)
+            _write(report, out)
     return report
+
+
+def _section(name: str, g: Gpu, b: Bench, report: dict[str, Any]) -> None:
+    begun = time.perf_counter()
+    try:
+        report["results"][name] = SECTIONS[name](g, b)
+    except Skip as reason:
+        report["failed"][name] = str(reason)
+    except Exception as error:
+        report["failed"][name] = f"{type(error).__name__}: {str(error)[:300]}"
+    report["seconds"][name] = round(time.perf_counter() - begun, 2)
+    g.sync()
+    g.torch.cuda.empty_cache()
+    report |= {"tracer": b.tracer.name if "tracer" in b.__dict__ else "", "card_after": card_state()}
+
+
+def _hung(name: str, hang_s: float | None, report: dict[str, Any], out: Path) -> None:
+    """Leave what there is, with the section that hangs under `failed`, and end: nothing else stops a kernel."""
+    try:
+        report["failed"][name or "warm-up"] = f"no answer in {hang_s:g} s"
+        _write(report, out)
+        print(f"{name or 'warm-up'} gave no answer in {hang_s:g} s: stopped; {out} has the rest", file=sys.stderr)
+    finally:
+        os._exit(HANG_STATUS)
 
 
 def _warm_up(g: Gpu, seconds: float = 0.5) -> None:
@@ -78,9 +108,13 @@ def _warm_up(g: Gpu, seconds: float = 0.5) -> None:
 
 
 def _write(report: dict[str, Any], out: Path) -> None:
+    part = out.with_name(out.name + ".part")
     try:
-        out.write_text(json.dumps(report, indent=1) + "\n")
+        part.write_text(json.dumps(report, indent=1) + "\n")
+        os.replace(part, out)  # whole, whenever the run or the disk ends
     except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
         raise KernelcastError(f"{out}: cannot be written: {error.strerror}") from error
 
 

@@ -6,26 +6,26 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..analytic.errors import KernelcastError
+from .costs import planned_s
 from .gpu import Gpu, card_state, require_platform
 from .journal import Journal, fold
+from .progress import SILENT, Progress
+from .replay import GraphReplay
 from .runner import Runner
 from .suite import Config, load_suite
-from .trace import open_tracer
-from .watchdog import Watchdog
+from .tracers import open_tracer
+from .watchdog import HANG_S, HANG_STATUS, Watchdog
 
 CHUNK_CONFIGS = 32
 CHUNK_EFFORT = 6e9  # bytes, roughly, held by the configurations of a chunk
-HANG_S = 180.0  # longer than any build and check here takes
-HANG_STATUS = 2
-REPORT_CHUNKS = 30  # between two words of progress and two looks at the card
+LOOK_CHUNKS = 30  # between two looks at the card
 THROTTLED = 0.85  # share of the highest SM clock below which a state counts as throttled
-Progress = Callable[[str], None]
 
 
 @dataclass
@@ -89,46 +89,55 @@ def run_suite(
     """
     from .meta import write_meta
 
-    begun, say = time.monotonic(), progress or (lambda _: None)
+    begun, shown = time.monotonic(), progress or SILENT
     configs = load_suite(suite)
     gpu = Gpu()
     require_platform(platform_id, gpu.name)
     journal = Journal.open(out.with_suffix(".journal.jsonl"), resume)
-    tracer = open_tracer(gpu.torch)
+    tracer = open_tracer(gpu)
+    if tracer.why:
+        shown.say(f"timing by {tracer.name}: {tracer.why}")
     states = [card_state()]
     if quick:
         configs = quick_set(configs)
-    todo = [c for c in configs if c.key not in journal.entries]
+    suspects = journal.suspects()
+    todo = [c for c in configs if c.key not in journal.entries or c.key in suspects]
+    parts = [*chunks([c for c in todo if c.key not in suspects]), *([c] for c in todo if c.key in suspects)]
     summary = Summary(out=out)
     runner = Runner(gpu, tracer, journal, quick)
     constants = {
         "platform": platform_id, "statistic": "median", "scope": "kernel",
         "source": "kernelcast measure", "license": "Apache-2.0",
     }  # fmt: skip
+    if isinstance(tracer, GraphReplay):
+        constants["timing"] = tracer.name  # not comparable to the last digit with rows from kernel records
     interrupted: BaseException | None = None
-    watchdog = Watchdog(hang_s, lambda key: _hung(key, hang_s, todo, journal, out, constants, say))
-    runner.beat = watchdog.beat
+    watchdog = Watchdog(hang_s, lambda key: _hung(key, hang_s, todo, journal, out, constants, shown))
+    runner.beat, runner.step = watchdog.beat, shown.step
     try:
         with watchdog.watching():
+            kinds = len({c.kind for c in todo})
+            about_s = planned_s(kinds, len(todo))
+            shown.say(f"{len(todo)} configurations of {kinds} kinds, about {about_s:.0f} s on an H200")
             runner.check_kinds(todo)
             checked = time.monotonic()
-            say(f"{len(todo)} configurations, {len(runner.broken)} kinds failed a check, {checked - begun:.0f} s")
+            shown.say(f"{len(runner.broken)} kinds failed a check, {checked - begun:.0f} s")
             done = 0
-            for chunk in chunks(todo):
+            shown.step("configurations", 0, len(todo))
+            for chunk in parts:
                 if budget_s is not None and time.monotonic() - begun > budget_s:
                     summary.complete = False
                     break
                 summary.skipped += runner.chunk(chunk)
                 done += len(chunk)
-                if done % (REPORT_CHUNKS * CHUNK_CONFIGS) < len(chunk):
+                shown.step("configurations", done, len(todo))
+                if done % (LOOK_CHUNKS * CHUNK_CONFIGS) < len(chunk):
                     states.append(card_state())
-                    left_s = (time.monotonic() - checked) * (len(todo) - done) / done
-                    hot = f"; THROTTLING: {states[-1]}" if throttled(states) else ""
-                    taken_s = time.monotonic() - begun
-                    say(f"{done}/{len(todo)} configurations, {taken_s:.0f} s, about {left_s:.0f} s left{hot}")
+                    if throttled(states):
+                        shown.say(f"THROTTLING: {states[-1]}")
     except KeyboardInterrupt:
         summary.complete = False
-        say("interrupted: folding what was measured; continue with --resume")
+        shown.say("interrupted: folding what was measured; continue with --resume")
     except KernelcastError as error:
         interrupted = error
     finally:
@@ -151,14 +160,21 @@ def _hung(
     journal: Journal,
     out: Path,
     constants: dict[str, Any],
-    say: Progress,
+    shown: Progress,
 ) -> None:
     """Leave a valid table without the configuration that hangs, and end: nothing else stops a kernel."""
-    config = next((c for c in todo if c.key == key), None)
-    if config is not None:
-        reason = f"no answer in {hang_s:g} s"
-        journal.append([{"key": config.key, "kind": "/".join(config.kind), "skip": reason}])
-    rows = fold(journal, out, constants)
-    say(f"{config or 'a round of timing'} gave no answer in {hang_s:g} s: stopped. {rows} rows are in {out}; "
-        "continue with --resume, which leaves it out")  # fmt: skip
-    os._exit(HANG_STATUS)
+    held = [c for c in todo if c.key in key.split()]
+    reason = f"no answer in {hang_s:g} s"
+    # one that hangs is left out; of several nobody knows which: they are measured alone when resumed
+    word = "skip" if len(held) == 1 else "suspect"
+    what, then = ((str(held[0]), "leaves it out") if len(held) == 1
+                  else (f"a round of {len(held)} configurations", "measures them one by one"))  # fmt: skip
+    try:
+        journal.append([{"key": c.key, "kind": "/".join(c.kind), word: reason} for c in held])
+        rows = fold(journal, out, constants)
+        shown.close()  # a bar left on the terminal would keep its cursor
+        shown.say(f"{what} gave {reason}: stopped. {rows} rows are in {out}; continue with --resume, which {then}")
+    except KernelcastError as error:
+        shown.say(f"{what} gave {reason}: stopped; {error}")
+    finally:
+        os._exit(HANG_STATUS)

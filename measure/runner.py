@@ -19,8 +19,9 @@ from .gpu import Gpu, Skip
 from .groups import group_key
 from .journal import Journal
 from .registry import BUILDERS
+from .replay import GraphReplay
 from .suite import Config
-from .trace import Segment, Tracer, assign_codes, cut
+from .trace import CACHES, Segment, Tracer, assign_codes, cut
 
 CHECK_EFFORT = 2e7  # full-size checks below this; above it the kind's smallest configuration stands for all
 SLOWEST_S = 0.08
@@ -28,7 +29,7 @@ REPEATS = ((1e-4, 9), (1e-3, 7), (5e-3, 5), (float("inf"), 3))  # (call shorter 
 QUIET = 1  # marker before what is not timed
 COARSEST_TICK_S = 1e-6  # of a timer of which nothing is known yet
 OUTLIER = 1.5  # a first repeat this many times the median is reported
-CACHES = ("cold", "warm")
+Timed = dict[int, "list[Segment] | Exception"]  # by marker code: the repeats, or why there are none
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Prepared:
     config: Config
     case: Case
     repeats: int
+    call_s: float  # of one call between two events, its launch included
 
 
 def repeats_for(call_s: float, quick: bool) -> int:
@@ -44,7 +46,7 @@ def repeats_for(call_s: float, quick: bool) -> int:
 
 
 class Runner:
-    def __init__(self, gpu: Gpu, tracer: Tracer, journal: Journal, quick: bool) -> None:
+    def __init__(self, gpu: Gpu, tracer: Tracer | GraphReplay, journal: Journal, quick: bool) -> None:
         self.gpu, self.tracer, self.journal, self.quick = gpu, tracer, journal, quick
         self.broken: dict[tuple[str, str, str], str] = {}
         self.worst_error: dict[tuple[str, str, str], float] = {}
@@ -52,6 +54,7 @@ class Runner:
         self.first_outliers: Counter[str] = Counter()
         self.tick_s = COARSEST_TICK_S
         self.beat: Callable[[str], None] = lambda _: None
+        self.step: Callable[[str, int, int], None] = lambda *_: None
 
     def _build(self, config: Config) -> Case:
         self.gpu.seed(config.seed)
@@ -71,7 +74,8 @@ class Runner:
         smallest: dict[tuple[str, str, str], list[Config]] = {}
         for c in configs:
             smallest.setdefault(c.kind, []).append(c)
-        for kind, group in smallest.items():
+        for number, (kind, group) in enumerate(smallest.items()):
+            self.step("kinds checked", number, len(smallest))
             for config in sorted(group, key=lambda c: c.effort)[:5]:
                 reason = self._attempt(config)
                 if reason is None:
@@ -80,6 +84,7 @@ class Runner:
                 self.broken[kind] = reason
                 if not reason.startswith("skipped"):
                     break
+        self.step("kinds checked", len(smallest), len(smallest))
 
     def _attempt(self, config: Config) -> str | None:
         begun = time.monotonic()
@@ -115,13 +120,37 @@ class Runner:
         taken_s = events[0].elapsed_time(events[1]) * 1e-3
         if taken_s > SLOWEST_S:
             raise Skip(f"one call takes longer than {SLOWEST_S} s")
-        return Prepared(config, case, repeats_for(taken_s, self.quick))
+        return Prepared(config, case, repeats_for(taken_s, self.quick), taken_s)
 
-    def _time(self, prepared: list[Prepared]) -> dict[int, list[Segment]]:
-        """Rounds over all configurations; in each: flush, cold call, warm call. Segments by marker code."""
+    def _time(self, prepared: list[Prepared]) -> Timed:
+        """All in one go; one by one where that fails, so that what fails takes nothing with it."""
+        try:
+            return self._together(prepared)
+        except KernelcastError:
+            raise
+        except Exception as error:
+            if _fatal(error):
+                raise KernelcastError(f"the GPU failed in a round of timing: {error}") from error
+            if len(prepared) == 1:
+                return {QUIET + 1 + state: error for state, _ in enumerate(CACHES)}
+        found: Timed = {}
+        for index, item in enumerate(prepared):
+            self.beat(item.config.key)
+            found |= {code + 2 * index: times for code, times in self._time([item]).items() if code > QUIET}
+        return found
+
+    def _together(self, prepared: list[Prepared]) -> Timed:
+        if not isinstance(self.tracer, GraphReplay):
+            return self._traced(prepared, self.tracer)
+        warm = QUIET + 1 + CACHES.index("warm")
+        times = self.tracer.times([(p.case, p.call_s, p.repeats) for p in prepared])
+        return {warm + 2 * index: found for index, found in enumerate(times)}
+
+    def _traced(self, prepared: list[Prepared], tracer: Tracer) -> Timed:
+        """Rounds over all configurations; in each: flush, cold call, warm call."""
         gpu, codes = self.gpu, []
         gpu.sync()
-        self.tracer.drain()
+        tracer.drain()
 
         def mark(code: int) -> None:
             gpu.mark(code)
@@ -142,22 +171,26 @@ class Runner:
                     item.case.call()
         mark(QUIET)
         gpu.sync()
-        records = self.tracer.drain()
+        records = tracer.drain()
         self.tick_s = min(self.tick_s, tick_s(records))
         found: dict[int, list[Segment]] = {}
         for segment in assign_codes(cut(records), codes):
             found.setdefault(segment.code, []).append(segment)
-        return found
+        return dict(found)
 
-    def _rows(self, item: Prepared, found: dict[int, list[Segment]], index: int) -> list[dict[str, Any]]:
+    def _rows(self, item: Prepared, found: Timed, index: int) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         params = dict(item.case.params or item.config.params)
         params.pop("seed", None)
         for state, cache in enumerate(CACHES):
+            if cache not in self.tracer.caches:
+                continue
             segments = found[QUIET + 1 + 2 * index + state]
+            if isinstance(segments, Exception):
+                raise Skip(_reason(segments))
             times = np.array([s.time_s for s in segments])
             if not (times > 0).all():
-                raise Skip("a repeat launched no kernel")
+                raise Skip("a repeat took no time: it launched no kernel")
             low, mid, high = np.percentile(times, [25, 50, 75])
             if times[0] > OUTLIER * mid:
                 self.first_outliers["/".join(item.config.kind)] += 1
@@ -167,7 +200,7 @@ class Runner:
                 "time_s": mid, "spread_s": high - low,
                 "noise_floor_s": max(high - low, self.tick_s), "time_min_s": times.min(), "n_reps": len(times),
                 "cache": cache,
-                "launches": int(np.median([s.launches for s in segments])),
+                "launches": _launches(segments),
                 "implementation": item.config.implementation,
                 "group": group_key(item.config.family, item.config.params, item.config.seed),
             })  # fmt: skip
@@ -192,7 +225,7 @@ class Runner:
                 if _fatal(error):
                     raise KernelcastError(f"the GPU failed at {config}: {error}") from error
                 skip(config, _reason(error))
-        self.beat("")
+        self.beat(" ".join(item.config.key for item in prepared))
         if prepared:
             found = self._time(prepared)
             for index, item in enumerate(prepared):
@@ -200,6 +233,7 @@ class Runner:
                     entries.append({"key": item.config.key, "rows": self._rows(item, found, index)})
                 except Skip as error:
                     skip(item.config, str(error))
+        self.beat("")
         self.journal.append(entries)
         prepared.clear()
         self.gpu.release()
@@ -211,6 +245,11 @@ def tick_s(records: np.ndarray) -> float:
     steps = np.diff(np.unique((records["end_ns"] - records["start_ns"]).astype(np.int64)))
     steps = steps[steps > 2]
     return float(steps.min()) * 1e-9 if steps.size else COARSEST_TICK_S
+
+
+def _launches(segments: list[Segment]) -> int | None:
+    counts = [s.launches for s in segments if s.launches is not None]
+    return int(np.median(counts)) if counts else None
 
 
 def plain(params: dict[str, Any]) -> dict[str, Any]:

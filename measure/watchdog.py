@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+HANG_S = 180.0  # longer than any build and check here takes
+HANG_STATUS = 2
+
 
 class Watchdog:
     """Calls `act(label)` from a thread of its own when no `beat` came for `limit_s`; the main thread may be stuck.

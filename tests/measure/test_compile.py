@@ -63,7 +63,7 @@ def test_the_host_library_builds_and_loops_over_a_driver(tmp_path: Path) -> None
     import ctypes
 
     from kernelcast.measure.host_loop import DRIVERS
-    from kernelcast.measure.trace import build_host_library
+    from kernelcast.measure.tracers import build_host_library
 
     names = DRIVERS["nvidia"][1:]
     nothing = tmp_path / "driver.cpp"

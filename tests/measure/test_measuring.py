@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
+import pty
 import random
+import re
+import resource
 import signal
 import subprocess
 import sys
+import termios
+import threading
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +25,7 @@ import pandas as pd
 import pytest
 from kernelcast.analytic.errors import KernelcastError
 from kernelcast.measure import run, runner
+from kernelcast.measure.progress import Lines
 from kernelcast.measure.run import chunks, run_suite, throttled
 from kernelcast.measure.runner import tick_s
 from kernelcast.measure.suite import load_suite
@@ -62,7 +69,7 @@ def table(path: Path) -> pd.DataFrame:
 
 
 @pytest.fixture
-def paper(monkeypatch: pytest.MonkeyPatch) -> Any:
+def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     spec = importlib.util.spec_from_file_location("fake_suite", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -72,6 +79,11 @@ def paper(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(runner, "BUILDERS", dict(runner.BUILDERS))
     spec.loader.exec_module(module)
     module.CALL_S = 0.0
+    return module
+
+
+@pytest.fixture
+def paper(module: Any) -> Any:
     return module.install()
 
 
@@ -115,6 +127,36 @@ def test_a_kernel_that_hangs_ends_the_run_with_a_valid_table_and_is_left_out_whe
     assert len(frame) == 2 * (len(load_suite(tmp_path / "paper.yaml")) - 1)
 
 
+def test_a_round_that_hangs_is_resumed_one_by_one_and_only_the_culprit_is_left_out(tmp_path: Path) -> None:
+    """In a round of timing nobody knows which of its configurations hangs; alone it shows."""
+    path = suite(tmp_path, 10, odd(667))
+    first = subprocess.run(command(tmp_path, "t.parquet", "--time-limit", "1s"), capture_output=True, text=True)
+    assert first.returncode == 2
+    assert "measures them one by one" in first.stdout
+    assert pd.read_parquet(tmp_path / "t.parquet").empty
+    alone = command(tmp_path, "t.parquet", "--time-limit", "1s", "--resume")
+    again = subprocess.run(alone, capture_output=True, text=True)
+    assert again.returncode == 2
+    assert "leaves it out" in again.stdout
+    last = subprocess.run(command(tmp_path, "t.parquet", "--resume"), capture_output=True, text=True)
+    assert last.returncode == 0
+    assert "(complete)" in last.stdout
+    assert len(table(tmp_path / "t.parquet")) == 2 * (len(load_suite(path)) - 1)
+    meta = json.loads((tmp_path / "t.meta.json").read_text())
+    assert meta["skipped"] == {"vector_copy/paper/fp16: no answer in 1 s": 1}
+
+
+def test_a_hang_on_a_full_disk_still_ends_the_process(tmp_path: Path) -> None:
+    """What is written last fails; the process must not stay behind with the kernel."""
+    suite(tmp_path, 40, odd(666))
+    ended = subprocess.run(command(tmp_path, "t.parquet", "--time-limit", "1s"), capture_output=True, text=True,
+                           preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0)),
+                           timeout=60)  # fmt: skip
+    assert ended.returncode == 2
+    assert "gave no answer in 1 s: stopped; " in ended.stdout
+    assert "t.journal.jsonl: cannot append" in ended.stdout
+
+
 def test_interrupted_the_table_so_far_is_valid(tmp_path: Path) -> None:
     suite(tmp_path, 100)
     process = subprocess.Popen(command(tmp_path, "t.parquet"), stdout=subprocess.PIPE, text=True)
@@ -139,6 +181,49 @@ def test_out_of_memory_is_skipped_noted_and_the_rest_measured(tmp_path: Path, pa
     assert summary.skipped == {"vector_copy/paper/fp16: kind failed its check: out of device memory": 1}
     assert summary.measured == len(load_suite(path)) - 1
     assert len(table(out)) == 2 * summary.measured
+
+
+def test_what_fails_in_a_round_of_timing_takes_nothing_with_it(tmp_path: Path, paper: Any) -> None:
+    """Built and called once, then out of memory, or without an algorithm, in the timed call."""
+    path, out = suite(tmp_path, 10, odd(14) + odd(15)), tmp_path / "t.parquet"
+    summary = run_suite(path, "h200", out)
+    assert summary.complete
+    assert summary.skipped["vector_copy/paper/fp16: out of device memory"] == 1
+    assert [k for k in summary.skipped if "no algorithm found" in k and k.startswith("vector_copy/paper/fp16: Runtime")]
+    assert summary.measured == len(load_suite(path)) - 2
+    frame = table(out)
+    assert len(frame) == 2 * summary.measured
+    n = np.array([json.loads(p)["n"] for p in frame["params"]])
+    np.testing.assert_allclose(frame["time_s"], (1000 + n) * 1e-9, rtol=1e-4)
+
+
+def test_without_kernel_records_graphs_are_replayed_and_table_and_meta_say_so(tmp_path: Path, module: Any) -> None:
+    module.install(records=False)
+    path, out = suite(tmp_path, 10, odd(17)), tmp_path / "t.parquet"
+    words: list[str] = []
+    summary = run_suite(path, "h200", out, progress=Lines(words.append))
+    assert words[0] == "timing by graph replay: no records on paper"
+    frame = table(out)
+    assert set(frame["timing"]) == {"graph replay"}
+    assert set(frame["cache"]) == {"warm"}  # nothing can flush inside a graph
+    assert frame["launches"].isna().all()  # nothing counted them
+    n = np.array([json.loads(p)["n"] for p in frame["params"]])
+    np.testing.assert_allclose(frame["time_s"], (1100 + n) * 1e-9, rtol=1e-4)  # the gap of 100 ns is in it
+    (reason,) = summary.skipped
+    assert "operation not permitted when stream is capturing" in reason
+    assert len(frame) == len(load_suite(path)) - 1
+    meta = json.loads((tmp_path / "t.meta.json").read_text())
+    assert meta["tracer"] == {"name": "graph replay", "because": "no records on paper"}
+    assert "in a graph of up to 100 such calls" in meta["method"]
+    assert "warm only" in meta["method"]
+
+
+def test_with_kernel_records_the_table_has_no_column_about_them(tmp_path: Path, paper: Any) -> None:
+    run_suite(suite(tmp_path), "h200", tmp_path / "t.parquet")
+    frame = pd.read_parquet(tmp_path / "t.parquet")
+    assert "timing" not in frame
+    assert frame["launches"].dtype == np.int32
+    assert json.loads((tmp_path / "t.meta.json").read_text())["tracer"]["because"] == ""
 
 
 def test_a_wrong_result_is_never_timed(tmp_path: Path, paper: Any) -> None:
@@ -218,12 +303,120 @@ def test_a_disk_that_fills_keeps_what_was_measured(tmp_path: Path, paper: Any, m
     assert rest.rows == 2 * len(load_suite(path))
 
 
+def test_a_file_system_that_takes_no_more_leaves_a_whole_journal(tmp_path: Path) -> None:
+    """A real write that ends in the middle of a line: the torn line goes, the rest is kept and continued."""
+    path, limit = suite(tmp_path, 60), 6000
+    cut = subprocess.run(command(tmp_path, "t.parquet"), capture_output=True, text=True,
+                         preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)))  # fmt: skip
+    assert cut.returncode == 2
+    assert cut.stderr.count("error: ") == 1
+    assert "cannot" in cut.stderr
+    journal = tmp_path / "t.journal.jsonl"
+    kept = [json.loads(line)["key"] for line in journal.read_text().splitlines()]
+    assert 0 < len(kept) < len(load_suite(path))
+    assert not list(tmp_path.glob("*.part"))
+    rest = subprocess.run(command(tmp_path, "t.parquet", "--resume"), capture_output=True, text=True)
+    assert rest.returncode == 0, rest.stderr
+    assert len(table(tmp_path / "t.parquet")) == 2 * len(load_suite(path))
+
+
+def test_a_table_that_cannot_be_written_is_one_message_and_the_journal_is_whole(
+    tmp_path: Path, paper: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, out = suite(tmp_path, 10), tmp_path / "t.parquet"
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pd.DataFrame, "to_parquet", full)
+        with pytest.raises(KernelcastError, match=r"cannot write the table: No space left.*journal .* is whole"):
+            run_suite(path, "h200", out)
+    assert not out.exists()
+    assert run_suite(path, "h200", out, resume=True).rows == 2 * len(load_suite(path))
+
+
+@pytest.mark.parametrize("error", [OSError(30, "Read-only file system"), OSError(13, "Permission denied")])
+def test_a_read_only_place_is_refused_before_anything_is_measured(
+    tmp_path: Path, paper: Any, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    path = suite(tmp_path)
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    with pytest.raises(KernelcastError, match=f"cannot write the journal: {error.strerror}"):
+        run_suite(path, "h200", tmp_path / "t.parquet")
+    assert not paper.records  # nothing was launched
+
+
 def test_progress_tells_what_is_left(tmp_path: Path, paper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "REPORT_CHUNKS", 1)
+    monkeypatch.setattr(run, "LOOK_CHUNKS", 1)
+    monkeypatch.setattr(run, "card_state", lambda: {"clocks.sm": "1400 MHz", "clocks.max.sm": "1980 MHz"})
     words: list[str] = []
-    note: Callable[[str], None] = words.append
-    run_suite(suite(tmp_path), "h200", tmp_path / "t.parquet", progress=note)
+    run_suite(suite(tmp_path), "h200", tmp_path / "t.parquet", progress=Lines(words.append, every_s=0.0))
+    assert "of 2 kinds, about" in words[0]
     assert any("s left" in w for w in words)
+    assert any("THROTTLING" in w for w in words)
+
+
+def on_command_line(folder: Path, *more: str, stderr: int) -> subprocess.CompletedProcess[str]:
+    """`kernelcast measure` on the paper GPU."""
+    program = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import fake_suite; fake_suite.install(); "
+               "from kernelcast.cli.main import status_of; sys.exit(status_of())")  # fmt: skip
+    words = ["measure", "-p", "h200", "--suite", str(folder / "paper.yaml"), "--out", str(folder / "t.parquet"), *more]
+    return subprocess.run([sys.executable, "-c", program, str(SCRIPT.parent), *words], stdout=subprocess.PIPE,
+                          stderr=stderr, text=True, env=os.environ | {"COLUMNS": "120", "TERM": "xterm"})  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_on_a_terminal_a_bar_says_how_far_and_how_long_still(tmp_path: Path, more: tuple[str, ...]) -> None:
+    suite(tmp_path, 40)
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 120))
+    pieces: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # Linux's way of saying that the other end was closed
+            while piece := os.read(ours, 4096):
+                pieces.append(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = on_command_line(tmp_path, *more, stderr=theirs)
+    os.close(theirs)
+    reader.join(timeout=10.0)
+    os.close(ours)
+    seen = b"".join(pieces).decode()
+    assert done.returncode == 0, seen
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+    assert re.search(r"configurations ━+ +[0-9]+/80 [0-9:]+ about [0-9:-]+ left", plain)
+    assert "80 configurations of 2 kinds, about" in seen
+    assert seen.rstrip().endswith("\x1b[2K")  # the bar is gone at the end
+    assert "configurations in" in done.stdout or json.loads(done.stdout)["complete"]
+
+
+def test_without_a_terminal_there_are_lines_and_beside_json_nothing(tmp_path: Path) -> None:
+    suite(tmp_path, 10)
+    plain = on_command_line(tmp_path, stderr=subprocess.PIPE)
+    assert plain.returncode == 0
+    assert "kernelcast: 20 configurations of 2 kinds, about" in plain.stderr
+    assert "\x1b" not in plain.stderr
+    quiet = on_command_line(tmp_path, "--json", stderr=subprocess.PIPE)
+    assert json.loads(quiet.stdout)["rows"] == 40
+    assert quiet.stderr == ""
+
+
+def test_lines_estimate_by_the_pace_of_the_phase() -> None:
+    """Checks are slower than configurations: their pace does not enter. A line every ten seconds at most."""
+    now, words = [0.0], []
+    lines = Lines(words.append, every_s=10.0, clock=lambda: now[0])
+    for at_s, phase, done in ((0, "kinds checked", 0), (50, "kinds checked", 1), (100, "configurations", 0),
+                              (105, "configurations", 50), (110, "configurations", 100)):  # fmt: skip
+        now[0] = at_s
+        lines.step(phase, done, 400)
+    # 399 kinds at 50 s each; then 300 configurations at 0.1 s each, 110 s after all began
+    assert words == ["1/400 kinds checked, 50 s, about 19950 s left", "100/400 configurations, 110 s, about 30 s left"]
 
 
 def test_a_clock_well_below_its_highest_is_throttling() -> None:
