@@ -178,3 +178,10 @@ def test_the_page_says_whether_targets_were_met() -> None:
 
 def test_json_gets_no_infinity() -> None:
     assert command.finite({"a": [1.0, math.inf, {"b": math.nan}]}) == {"a": [1.0, None, {"b": None}]}
+
+
+def test_suggested_runs_are_shown_beside_random_ones_with_their_wins() -> None:
+    line = {"n": 20, "seeds": 20, "suggested": 9.123, "random": 10.456, "wins": 14, "p_value": 0.0123}
+    page = render({"s": {"title": "Suggested", "definition": "halves of a pool", "suggested": [line], "n_test": 1500}})
+    assert "| 20 | 9.12 | 10.46 | 14 of 20 | 0.012 |" in page
+    assert "1,500 test rows" in page

@@ -21,6 +21,7 @@ from .cases import CASES
 from .newgpu import NEW_GPUS, score_new_gpu
 from .report import render
 from .score import score
+from .suggestions import SUGGESTIONS, score_suggestions
 
 Limits = dict[str, int | None]
 Job = tuple[str, str, Callable[[Limits], dict[str, Any]]]
@@ -40,6 +41,8 @@ def jobs(level: float) -> dict[str, Job]:
                            for n, c in CASES.items()}  # fmt: skip
     out |= {n: (c.title, c.definition, lambda rows, c=c: score_new_gpu(c, rows, level))  # type: ignore[misc]
             for n, c in NEW_GPUS.items()}  # fmt: skip
+    out |= {n: (c.title, c.definition, lambda rows, c=c: score_suggestions(c, rows))  # type: ignore[misc]
+            for n, c in SUGGESTIONS.items()}  # fmt: skip
     for name, of in ABLATIONS.items():
         case = CASES[of]
         words = f"{case.definition}; every variant with the same rows and tree settings"

@@ -157,6 +157,11 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else 100.0 * share
 
 
+def _suggested(line: Mapping[str, Any]) -> list[str]:
+    return [f"{line['n']}", number(line["suggested"], 2), number(line["random"], 2),
+            f"{line['wins']} of {line['seeds']}", number(line["p_value"], 3)]  # fmt: skip
+
+
 def _split(record: Record) -> list[str]:
     lines = [f"## {record['title']}", "", f"{record['definition']}.", ""]
     if "skipped" in record:
@@ -165,6 +170,9 @@ def _split(record: Record) -> list[str]:
         rows = [[VARIANTS[name], triple(errors)] for name, errors in record["variants"].items()]
         return [*lines, f"{record['n_train']:,} training rows, {record['n_test']:,} test rows.", "",
                 *table(["variant", "mean / median / p90"], rows)]  # fmt: skip
+    if "suggested" in record:
+        return [*lines, f"{record['n_test']:,} test rows; mean error in percent, Wilcoxon's paired test.", "",
+                *table(["runs", "suggested", "random", "suggested better", "p"], map(_suggested, record["suggested"]))]
     lines += [
         f"{record['n_train']:,} training rows of {record['groups_train']:,} groups, {record['n_test']:,} test rows of "
         f"{record['groups_test']:,} groups, {record['n_refused']} refused; {record['seconds']:.0f} s.", "",
