@@ -14,6 +14,7 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.work import FloatArray, arguments, element_byte
 from .rows import Rows, family_rows
+from .segment import Counts, counts_of_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +31,8 @@ class Group:
     index: NDArray[np.intp]
     baseline: Baseline
     rows: Rows
+    counts: Counts | None = None
+    """What was counted of each row, for the family `segment`."""
 
 
 @dataclass(frozen=True)
@@ -117,4 +120,5 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
     work = family.work(arrays, element_byte(precision))
     base = baseline_of_work(family, work, precision, platform, cache=cache)
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])
-    return Group(platform, family.name if not counted else "segment", precision, cache, index, base, rows)
+    counts = counts_of_arguments(arrays, precision, cache) if family.name == "segment" else None
+    return Group(platform, family.name, precision, cache, index, base, rows, counts)

@@ -70,7 +70,12 @@ def slim(model: Model) -> Model:
             return family
         return replace(family, residual=replace(family.residual, booster=without_statistics(family.residual.booster)))
 
-    return replace(model, families={name: bare(model.families[name]) for name in model.families})
+    segments = model.segments
+    if segments is not None:
+        bare_levels = {name: replace(level, booster=without_statistics(level.booster))
+                       for name, level in segments.levels.items()}  # fmt: skip
+        segments = replace(segments, levels=bare_levels)
+    return replace(model, families={name: bare(model.families[name]) for name in model.families}, segments=segments)
 
 
 def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:

@@ -16,6 +16,7 @@ from .bands import Bands
 from .encode import MISSING
 from .family import FamilyModel, Part, learned_as, part_of
 from .residual import to_residual, to_time
+from .segment import SegmentModel
 
 Floats = NDArray[np.float64]
 
@@ -83,6 +84,8 @@ class Model:
     meta: dict[str, Any] = field(default_factory=dict)
     strangers: Bands | None = None
     """Scores of rows predicted without their implementation's label: the band of one that was never seen."""
+    segments: SegmentModel | None = None
+    """Profiled kernels of no known family; None where too few families were measured to learn them from."""
 
     def sigma(self, family: str, part: Part, disagreement: Floats, correction: Floats) -> Floats:
         """Difficulty of each row: the expected size of |log(measured ÷ predicted)|."""
@@ -103,6 +106,8 @@ class Model:
         for group in described.groups:
             if group.family in self.families:
                 self._predict_group(group, self.families[group.family], level, out)
+            elif group.counts is not None and self.segments is not None:
+                self._predict_counted(group, self.segments, level, out)
             else:
                 self._predict_unseen(group, level, out)
         return out
@@ -158,6 +163,18 @@ class Model:
         if self.strangers is None or not self.strangers.pooled.size:
             return wide
         return np.maximum(wide, self.strangers.half_width(np.ones(len(half)), np.full(len(half), family), level)[0])
+
+    def _predict_counted(self, group: Group, model: SegmentModel, level: float, out: Predicted) -> None:
+        """A profiled kernel of no known family: learned from the counts of other families, never in domain."""
+        assert group.counts is not None
+        index = group.index
+        time_s, base, half, used = model.predict(group.counts, group.platform, level)
+        out.predicted_s[index], out.calibrated_s[index], out.sigma[index] = time_s, base, np.nan
+        out.lower_s[index], out.upper_s[index] = to_time(-half, time_s), to_time(half, time_s)
+        note = np.array([model.note(str(name)) for name in used], dtype=object)
+        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few families for a {level:.0%} band")
+        out.note[index] = note
+        out.implementation[index] = group.rows.categories["implementation"]
 
     def _predict_unseen(self, group: Group, level: float, out: Predicted) -> None:
         """A family without training rows: the analytic time, with the band of analytic errors in other families."""

@@ -18,6 +18,7 @@ from .encode import Encoder
 from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, to_residual
+from .segment import fit_segments
 from .splits import folds
 from .strangers import stranger_bands
 
@@ -227,7 +228,8 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     meta = {"rows": usable, "refused": len(described.refused), "seed": seed, "folds": FOLDS, "quick": quick,
             "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
     return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
-                 meta, stranger_bands([(item.model, item.parts) for item in learned], time_s))  # fmt: skip
+                 meta, stranger_bands([(item.model, item.parts) for item in learned], time_s),
+                 fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
 
 
 def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
@@ -255,7 +257,10 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
 
     families = {model.family: model for model in _each(_by_family(described), again, progress)}
     rows = int(np.isfinite(described.baseline_s).sum())
-    return replace(checked, name=name or checked.name, families=families, meta={**checked.meta, "rows": rows})
+    quick = bool(checked.meta.get("quick"))
+    segments = checked.segments if quick else fit_segments(frame, described, seed=seed)
+    return replace(checked, name=name or checked.name, families=families, meta={**checked.meta, "rows": rows},
+                   segments=segments)  # fmt: skip
 
 
 def _scores(item: _Learned) -> dict[str, float]:
