@@ -21,6 +21,7 @@ from .cases import CASES
 from .newgpu import NEW_GPUS, score_new_gpu
 from .report import render
 from .score import score
+from .segments import SEGMENT_CASES, score_segments
 from .suggestions import SUGGESTIONS, score_suggestions
 
 Limits = dict[str, int | None]
@@ -41,6 +42,8 @@ def jobs(level: float) -> dict[str, Job]:
                            for n, c in CASES.items()}  # fmt: skip
     out |= {n: (c.title, c.definition, lambda rows, c=c: score_new_gpu(c, rows, level))  # type: ignore[misc]
             for n, c in NEW_GPUS.items()}  # fmt: skip
+    out |= {n: (c.title, c.definition, lambda rows, c=c: score_segments(c, rows, level))  # type: ignore[misc]
+            for n, c in SEGMENT_CASES.items()}  # fmt: skip
     out |= {n: (c.title, c.definition, lambda rows, c=c: score_suggestions(c, rows))  # type: ignore[misc]
             for n, c in SUGGESTIONS.items()}  # fmt: skip
     for name, of in ABLATIONS.items():
