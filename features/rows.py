@@ -19,6 +19,7 @@ from ..analytic.platform import Platform
 from ..analytic.work import Family, FloatArray, element_byte
 from . import cuts
 from .numbers import alignment_log2, log2, padding_log2, tail
+from .product import cut_columns
 
 CACHE_CODE = {"cold": 1.0, "warm": 0.0, "unknown": 0.0}
 
@@ -68,6 +69,11 @@ def _gemm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, p
     return out
 
 
+def _product_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
+                      ) -> dict[str, FloatArray]:  # fmt: skip
+    return _gemm_features(a, base, byte, platform) | cut_columns(base, byte, platform)
+
+
 def _graph(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
     return {"max_over_avg_degree": log2(a["max_degree"] / a["avg_degree"]),
             "std_over_avg_degree": np.asarray(a["std_degree"] / a["avg_degree"])}  # fmt: skip
@@ -110,7 +116,7 @@ def _frontier(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
 
 
 EXTRA = {
-    "gemm": _gemm_features, "bmm": _batched_features, "conv2d": _conv_features, "fft": cuts.transform,
+    "gemm": _product_features, "bmm": _batched_features, "conv2d": _conv_features, "fft": cuts.transform,
     "gemv": cuts.matrix_vector, "bicg": cuts.matrix_vector, "segmented_scan": cuts.segment_length, "pagerank": _graph,
     "spmm_csr": _spmm_features,
     "spmv_csr": _row_spread, "spmv_coo": _row_spread, "spmv_ell": _row_spread, "spmv_sellp": _row_spread,
