@@ -60,12 +60,12 @@ def measure(
 
         with _shown(as_json) as progress:
             counted, calls = count_table(drawn, target, Path(out), counters, limit_s or COUNT_S, progress.say)
-        facts |= {"counted": str(counted), "counted_calls": calls}
+        facts |= {"counted": str(counted), "counted_calls": calls, "counters_asked_for": counters}
     if as_json:
         print_json(facts)
         return
     if counters > 0:
-        console().print(text(f"{facts['counted_calls']} calls counted: {facts['counted']}"))
+        console().print(text(f"{facts['counted_calls']} calls counted, {counters} asked for: {facts['counted']}"))
     state = "complete" if summary.complete else "partial, continue with --resume"
     console().print(text(f"{summary.rows} rows of {summary.measured} configurations in {summary.seconds:.0f} s "
                          f"({state}): {summary.out}"))  # fmt: skip

@@ -114,10 +114,23 @@ def table_text(lines: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def sample_text(counted: pd.DataFrame) -> str:
+    """How large the sample is, and of how many of its calls the FLOP are known."""
+    calls = counted[counted["kernel"] != "segment"]
+    configurations = len(calls.drop_duplicates(["kernel", "implementation", "precision", "params"]))
+    cold, exact = int((calls["cache"] == "cold").sum()), int(calls["flops"].notna().sum())
+    families, kernels = calls["kernel"].nunique(), int(calls["launches"].sum())
+    return (
+        f"**Sample: {len(calls):,} calls** of {configurations:,} configurations ({cold:,} cold, "
+        f"{len(calls) - cold:,} warm) of {families} families; {kernels:,} kernels. "
+        f"FLOP are known (to 5 %) of {exact:,} calls, within a factor of two of the other {len(calls) - exact:,}."
+    )
+
+
 def write_report(counted: pd.DataFrame, out: Path) -> None:
     """Write the page with its table between the markers; what stands around them in an existing page stays."""
     lines = by_family(compare(counted))
-    made = f"{BEGIN}\n\n{table_text(lines)}\n\n{_summary(lines)}\n\n{END}"
+    made = f"{BEGIN}\n\n{sample_text(counted)}\n\n{table_text(lines)}\n\n{_summary(lines)}\n\n{END}"
     text = out.read_text() if out.exists() else f"# Counted and first-principles work\n\n{BEGIN}\n{END}\n"
     head, _, rest = text.partition(BEGIN)
     out.write_text(head + made + rest.partition(END)[2])

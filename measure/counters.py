@@ -92,6 +92,7 @@ def _spread(group: list[Planned]) -> list[Planned]:
         places += list(np.arange(step, 1.0, 2 * step))
         step /= 2
     picks = dict.fromkeys(min(len(ordered) - 1, int(place * len(ordered))) for place in places)
+    picks |= dict.fromkeys(range(len(ordered)))  # two places may name one size: then one is still missing
     return [ordered[i] for i in picks]
 
 

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from kernelcast.analytic.errors import InputError
-from kernelcast.measure.counted import main
+from kernelcast.analytic.errors import InputError, KernelcastError
+from kernelcast.measure.counted import count_table, main
 from kernelcast.measure.counted_report import by_family, compare, write_report
-from kernelcast.measure.counted_table import Kernel, as_segments, counted_rows, join_times, read_report, totals
-from kernelcast.measure.counters import INTEGER, SINGLE, SUMMED, load_plan, metrics_for, ncu_command, plan, save_plan
-from kernelcast.measure.suite import Config
+from kernelcast.measure.counted_table import Kernel, as_segments, counted_rows, fold, join_times, read_report, totals
+from kernelcast.measure.counters import (
+    INTEGER,
+    SINGLE,
+    SUMMED,
+    load_plan,
+    metrics_for,
+    ncu_command,
+    params_text,
+    plan,
+    save_plan,
+)
+from kernelcast.measure.suite import Config, load_suite
+from kernelcast.training.runs import read_runs
 
 RUNS = Path(str(resources.files("kernelcast.configs"))) / "runs"
 KEY = "0123456789abcdef"
@@ -136,6 +149,100 @@ def test_no_ncu_is_said_plainly(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["run", "--plan", str(tmp_path / "plan.json"), "--folder", str(tmp_path)]) == 2
     assert "Nsight Compute" in capsys.readouterr().err
+
+
+COUNTED_SUITE = """
+seed: 1
+draws:
+  - family: triad
+    count: 6
+    effort: [1.0e+5, 1.0e+8]
+    params: {n: {log: [8192, 8388608]}}
+    variants: [{implementation: thread_element, precision: fp32}]
+  - family: bmm
+    count: 6
+    effort: [1.0e+5, 1.0e+8]
+    params: {batch: {log: [2, 8]}, m: {log: [64, 512]}, n: {log: [64, 512]}, k: {log: [64, 512]}}
+    variants: [{implementation: cublas, precision: bf16}]
+"""
+
+
+@pytest.fixture
+def counted_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A measured table of a small suite, and an `ncu` of paper on the path."""
+    (tmp_path / "small.yaml").write_text(COUNTED_SUITE)
+    rows = [{"platform": "h200", "kernel": c.family, "implementation": c.implementation, "precision": c.precision,
+             "params": params_text(c.params), "time_s": 1e-5 if cache == "cold" else 8e-6, "cache": cache,
+             "launches": 1 if c.family == "triad" else 2, "group": c.key}
+            for c in load_suite(tmp_path / "small.yaml") for cache in ("cold", "warm")]  # fmt: skip
+    pd.DataFrame(rows).to_parquet(tmp_path / "runs.parquet")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    program = Path(__file__).with_name("fake_ncu.py")
+    (tools / "ncu").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n')
+    (tools / "ncu").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "runs.parquet"
+
+
+def test_split_counters_from_ncus_page_to_the_table_and_the_report(
+    counted_table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Additions, multiplications and multiply-adds asked for apart: every FLOP count is one number, no range."""
+    folder = counted_table.parent
+    said: list[str] = []
+    out, calls = count_table(str(folder / "small.yaml"), "h200", counted_table, 24, 60.0, said.append)
+    assert calls == 24  # 12 configurations, cold and warm
+    assert [words.split(":")[0] for words in said] == ["vector-cold", "vector-warm", "tensor-cold", "tensor-warm"]
+    frame = read_runs(out).frame
+    times = dict(zip(("cold", "warm"), (1e-5, 8e-6), strict=True))
+    assert all(row["time_s"] == times[row["cache"]] for _, row in frame.iterrows())  # never the profiler's
+    triads, products = frame[frame["kernel"] == "triad"], frame[frame["kernel"] == "bmm"]
+    n = np.array([json.loads(p)["n"] for p in triads["params"]])
+    assert (triads["flops"] == 2 * n).all()  # a multiply-add is two
+    assert (triads["fp_inst_fp32"] == n).all()
+    assert (triads["bytes_read"] == 8 * n).all()
+    assert (triads["bytes_written"] == 4 * n).all()
+    sizes = [json.loads(p) for p in products["params"]]
+    tensor = np.array([4 * s["batch"] * s["m"] * s["n"] * s["k"] for s in sizes])
+    assert (products["flops_tensor"] == tensor).all()
+    # both kernels: fp32 100 + 50 + 2·25 + 1000, fp64 3 + 2·4, fp16 7
+    assert (products["flops"] == tensor + 1200 + 11 + 7).all()
+    assert (products["fp_inst_fp32"] == 1175).all()
+    assert (products["fp_inst_fp64"] == 7).all()
+    assert (products["bytes_read"] == 1e9 + 5).all()
+    segments = frame[frame["kernel"] == "segment"]
+    assert len(segments) == len(triads)  # calls of one kernel only
+    params = json.loads(segments.iloc[0]["params"])
+    assert (params["name"], params["grid"], params["smem_bytes"]) == ("triad<float>(int, float *)", [1024, 1, 1], 1024)
+    assert segments["occupancy"].to_numpy() == pytest.approx(0.619)
+    page = folder / "page.md"
+    assert main(["report", "--counted", str(out), "--out", str(page)]) == 0
+    text = page.read_text()
+    assert "**Sample: 24 calls** of 12 configurations (12 cold, 12 warm) of 2 families; 36 kernels." in text
+    assert "FLOP are known (to 5 %) of 24 calls, within a factor of two of the other 0." in text
+    (triad,) = [line for line in text.splitlines() if line.startswith("| triad")]
+    assert triad.split(" | ")[-2] == "1.00"
+    (bmm,) = [line for line in text.splitlines() if line.startswith("| bmm")]
+    assert bmm.split(" | ")[-2].startswith("2.0") and bmm.rstrip(" |").endswith("FLOP")
+
+
+def test_a_report_that_ends_early_gives_the_calls_it_has(counted_table: Path) -> None:
+    """ncu was stopped: what its page holds whole is taken, calls of too few kernels and missing reports are not."""
+    folder = counted_table.parent
+    count_table(str(folder / "small.yaml"), "h200", counted_table, 24, 60.0, lambda _: None)
+    counters = folder / "runs-counters"
+    page = counters / "tensor-cold.csv"
+    page.write_text("\n".join(page.read_text().splitlines()[:-1]) + "\n")  # the last call's second kernel is missing
+    (counters / "tensor-warm.csv").write_text("")
+    (counters / "vector-warm.csv").unlink()
+    frame = fold([counters], counted_table)
+    calls = frame[frame["kernel"] != "segment"]
+    assert calls.groupby(["kernel", "cache"]).size().to_dict() == {("bmm", "cold"): 5, ("triad", "cold"): 6}
+    for left in counters.glob("*.csv"):
+        left.write_text("")
+    with pytest.raises(KernelcastError, match="nothing was counted; the logs"):
+        fold([counters], counted_table)
 
 
 @pytest.fixture(scope="module")
