@@ -14,7 +14,7 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.work import FloatArray, arguments, element_byte
 from .rows import Rows, family_rows
-from .segment import Counts, counts_of_arguments
+from .segment import Counts, counts_of_arguments, on_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,6 +118,8 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
             raise InputError(f"kernel family {kernel!r} is unknown and the row has no counted flops and bytes")
     arrays = arguments(family, raw or {family.params[0].name: np.full(index.size, np.nan)}, kernel)
     work = family.work(arrays, element_byte(precision))
+    if family.name == "segment":
+        work = on_units(work, precision)
     base = baseline_of_work(family, work, precision, platform, cache=cache)
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])
     counts = counts_of_arguments(arrays, precision, cache) if family.name == "segment" else None

@@ -8,13 +8,13 @@ of several launches pays every floor as often.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analytic.baseline import arithmetic_precision, memory_of
+from ..analytic.baseline import arithmetic_precision, launch_floor_s, memory_of
 from ..analytic.cachemodel import knee_hit_rate
 from ..analytic.errors import InputError
 from ..analytic.platform import Platform
@@ -110,6 +110,11 @@ def counts_of_arguments(a: Mapping[str, NDArray[Any]], precision: str, cache: st
     )  # fmt: skip
 
 
+def on_units(work: Work, precision: str) -> Work:
+    """The work of a segment with its FLOP on the units that its precision is taken to run on."""
+    return replace(work, unit="matrix") if precision in MATRIX else work
+
+
 def counts_of_work(work: Work, precision: str, cache: str) -> Counts:
     """First-principles work in the place of counted work: FLOP, compulsory bytes and launches, nothing else."""
     return make_counts(work.flop.size, precision, flop=work.flop, byte=work.compulsory_byte, launches=work.launches,
@@ -123,6 +128,22 @@ def level_of(counts: Counts, platform: Platform) -> NDArray[np.intp]:
         shape = np.zeros_like(shape)
     traffic = np.isfinite(counts.l2_byte)
     return np.where(traffic & shape, 2, np.where(traffic, 1, 0)).astype(np.intp)
+
+
+def missed_share(counts: Counts, platform: Platform) -> FloatArray:
+    """Share of the device-memory bytes that no cache has: what a launch has fetched the next one finds, so that only
+    the first of a cold call pays for what fits."""
+    memory = memory_of(platform)
+    own = np.maximum(counts.byte, 1.0) / counts.launches
+    resident = np.where(np.isnan(counts.working_set_byte), own, counts.working_set_byte)
+    hit = knee_hit_rate(resident, memory.knee_start_byte, memory.knee_end_byte)
+    return (1.0 - hit) + counts.cold * hit / counts.launches
+
+
+def least_s(counts: Counts, platform: Platform) -> FloatArray:
+    """What no call can beat [s]: its bytes at the peak of the memory, or an empty kernel a launch."""
+    byte_s = counts.byte * missed_share(counts, platform) / platform.value("hbm_peak_bw")
+    return np.maximum(byte_s, counts.launches * launch_floor_s(platform))
 
 
 def _rates(platform: Platform, precision: NDArray[Any], matrix: bool) -> FloatArray:
@@ -171,13 +192,10 @@ def segment_terms(counts: Counts, platform: Platform, level: str) -> dict[str, F
     memory = memory_of(platform)
     launches = counts.launches
     byte = np.maximum(counts.byte, 1.0)
-    resident = np.where(np.isnan(counts.working_set_byte), byte / launches, counts.working_set_byte)
-    hit = knee_hit_rate(resident, memory.knee_start_byte, memory.knee_end_byte)
-    # what a launch has fetched the next one finds: only the first of a cold call pays for what fits
-    missed = (1.0 - hit) + counts.cold * hit / launches
     l2_byte = byte
     if level != "work":
         l2_byte = np.maximum(np.nan_to_num(counts.l2_byte) - launches * LAUNCH_L2_BYTE, byte)
+    missed = missed_share(counts, platform)
     out = {"memory": byte * missed / memory.hbm_byte_per_s / launches,
            "cache": l2_byte / memory.cache_byte_per_s / launches}  # fmt: skip
     if level != "profile":

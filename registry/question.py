@@ -43,12 +43,14 @@ class Question:
         """Baseline and features on a platform, and the names of the platform parameters that were read for it."""
         from ..features.describe import Described, Group
         from ..features.rows import family_rows
-        from ..features.segment import counts_of_arguments
+        from ..features.segment import counts_of_arguments, on_units
 
         watched, recorder = recording(platform)
         arrays = arguments(self.family, {k: _cell(v) for k, v in self.params.items()}, self.kernel)
         with np.errstate(over="ignore", invalid="ignore"):
             work = self.family.work(arrays, element_byte(self.precision))
+            if self.family.name == SEGMENT:
+                work = on_units(work, self.precision)
             if not np.isfinite([work.flop[0], work.compulsory_byte[0], work.working_set_byte[0]]).all():
                 raise InputError(f"{self.kernel}: the sizes are too large: work or bytes exceed what a number can hold")
             base = baseline_of_work(self.family, work, self.precision, watched, cache=self.cache)

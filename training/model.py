@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..features.describe import Described, Group
 from ..features.implementation import canonical_labels
 from ..features.rows import Rows
+from ..features.segment import least_s
 from .bands import Bands
 from .encode import MISSING
 from .family import FamilyModel, Part, learned_as, part_of
@@ -170,7 +171,9 @@ class Model:
         index = group.index
         time_s, base, half, used = model.predict(group.counts, group.platform, level)
         out.predicted_s[index], out.calibrated_s[index], out.sigma[index] = time_s, base, np.nan
-        out.lower_s[index], out.upper_s[index] = to_time(-half, time_s), to_time(half, time_s)
+        least = np.minimum(least_s(group.counts, group.platform), time_s)
+        out.lower_s[index] = np.maximum(to_time(-half, time_s), least)
+        out.upper_s[index] = to_time(half, time_s)
         note = np.array([model.note(str(name)) for name in used], dtype=object)
         _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few families for a {level:.0%} band")
         out.note[index] = note

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..analytic.platform import Platform, load_platform
 from ..features.describe import Described
-from ..features.segment import LEVELS, RISING, Counts, level_of, segment_columns, segment_terms
+from ..features.segment import LEVELS, RISING, Counts, least_s, level_of, segment_columns, segment_terms
 from .bands import Bands, fit_bands
 from .metrics import summary
 from .residual import to_residual, to_time
@@ -75,7 +75,8 @@ class Level:
         terms = segment_terms(counts, platform, self.name)
         base = self.limits_s(counts, terms)
         _, x = segment_columns(counts, terms, platform, self.name)
-        return to_time(np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64), base), base
+        found = to_time(np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64), base)
+        return np.maximum(found, least_s(counts, platform)), base
 
 
 def _joined(multipliers: Floats, terms: Floats, cold: Floats) -> Floats:

@@ -22,7 +22,7 @@ from ..analytic.platform import Platform
 from ..analytic.work import Work, arguments, element_byte
 from ..features.describe import Described, describe
 from ..features.params import canonical_params, parse_distinct
-from ..features.segment import FLOP_OF_FP, Counts, counts_of_work, make_counts, stack
+from ..features.segment import FLOP_OF_FP, Counts, counts_of_work, make_counts, on_units, stack
 from .splits import group_draw
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def analytic_parts(counts: Counts, platform: Platform) -> list[tuple[NDArray[np.
             part = counts.take(rows)
             given = {"flops": part.flop, "bytes": part.byte, "l2_bytes": part.l2_byte, "launches": part.launches,
                      "working_set": part.working_set_byte, "threads": part.threads}  # fmt: skip
-            work = family.work(arguments(family, given), element_byte(str(precision)))
+            work = on_units(family.work(arguments(family, given), element_byte(str(precision))), str(precision))
             out.append((rows, baseline_of_work(family, work, str(precision), platform,
                                                cache="cold" if cold else "warm")))  # fmt: skip
     return out

@@ -260,3 +260,20 @@ def test_a_stored_model_predicts_the_same(with_segments: Model, tmp_path: Path) 
         first, second = (predict("segment", platform="t4", precision="fp32", model=m, **params)
                          for m in (with_segments, again))  # fmt: skip
         assert (first.predicted_s, first.lower_s, first.note) == (second.predicted_s, second.lower_s, second.note)
+
+
+def test_no_prediction_beats_the_memory_or_an_empty_kernel(with_segments: Model) -> None:
+    t4 = load_platform("t4")
+    stream = predict("segment", platform="t4", precision="fp32", model=with_segments, cache="cold", flops=0, bytes=1e10)
+    assert stream.lower_s is not None
+    assert min(stream.lower_s, stream.predicted_s) >= 1e10 / t4.value("hbm_peak_bw")
+    empty = predict("segment", platform="t4", precision="fp32", model=with_segments, flops=0, bytes=0, launches=3)
+    assert empty.lower_s is not None and empty.lower_s >= 3.0 * 0.8e-6
+
+
+def test_flop_of_a_matrix_precision_are_those_of_the_matrix_units() -> None:
+    asked = {"flops": 1e13, "bytes": 1e6}
+    half = predict("segment", platform="h200", precision="bf16", analytic=True, **asked)
+    single = predict("segment", platform="h200", precision="fp32", analytic=True, **asked)
+    assert half.terms["compute"] == pytest.approx(1e13 / H200.sustained_flop_per_s("bf16", "matrix"))
+    assert single.terms["compute"] == pytest.approx(1e13 / H200.sustained_flop_per_s("fp32", "vector"))
