@@ -16,6 +16,7 @@ from ..features.rows import Rows
 from .calibration import Calibration, fit_calibration, term_matrix
 from .domain import Domain, fit_domain
 from .encode import MISSING, Encoder
+from .process import configurations
 from .residual import LEARN_FROM, Residual, fit_residual, to_residual, to_time
 
 Floats = NDArray[np.float64]
@@ -122,6 +123,11 @@ class FamilyModel:
         return trees + self.residual.process_weight * (smooth - trees), np.abs(smooth - trees)
 
 
+def sizes_of(family: str) -> list[str]:
+    """The parameters of a family that are numbers."""
+    return [p.name for p in FAMILIES[family].params if p.kind in ("size", "real", "flag")]
+
+
 def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], reference: dict[str, str], *, seed: int = 0,
                learn: bool = True, process: bool = True, quick: bool = False, encoder: Encoder | None = None
                ) -> FamilyModel:  # fmt: skip
@@ -136,5 +142,5 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
     if learn and len(time_s) >= LEARN_FROM:
         x = np.concatenate([encoder.matrix(r) for r in rows])
         residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
-                                process=process, quick=quick)  # fmt: skip
+                                process=process, quick=quick, same=configurations(sizes_of(name), rows))  # fmt: skip
     return FamilyModel(name, encoder, calibration, residual, fit_domain(name, rows), reference, len(time_s))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .forest import ZERO_START, average
 from .network import Network, fit_network
+from .process import Process, fit_process
 
 Floats = NDArray[np.float64]
 
@@ -23,12 +24,8 @@ FEWEST_ROWS = 24
 LEARN_FROM = 8
 """Below this a family keeps its calibrated baseline. From here on a residual is tried, the process above all, and kept
 only where it does better on left-out groups."""
-MOST_PROCESS_ROWS = 800
-"""A Gaussian process costs the cube of its rows: at most so many are kept."""
-PROCESS_UP_TO = 1600
+PROCESS_UP_TO = 5000
 """Families with more training rows have a network in its place."""
-PROCESS_COLUMNS = 24
-TUNING_ROWS = 120
 
 BOOSTER: dict[str, Any] = {
     "objective": "reg:absoluteerror",  # the median in log time: what relative error rewards, untouched by outliers
@@ -54,61 +51,6 @@ def to_residual(time_s: Any, base_s: Any) -> Floats:
 def to_time(residual: Any, base_s: Any) -> Floats:
     """Inverse of `to_residual` [s]."""
     return np.asarray(np.asarray(base_s, dtype=float) * np.exp(np.asarray(residual, dtype=float)))
-
-
-@dataclass
-class Process:
-    """A fitted Gaussian process as plain arrays: predictions are k(X, train) · alpha."""
-
-    shift: Floats
-    scale: Floats
-    train: Floats
-    alpha: Floats
-    length: Floats
-    variance: float
-    columns: NDArray[np.intp]
-
-    def predict(self, x: Floats) -> Floats:
-        from sklearn.gaussian_process.kernels import Matern
-
-        z = (np.nan_to_num(x[:, self.columns], nan=0.0) - self.shift) / self.scale
-        # far outside the training box a size tells nothing more than its edge
-        z = np.clip(z, self.train.min(axis=0) - 0.5, self.train.max(axis=0) + 0.5)
-        kernel = Matern(length_scale=self.length, nu=1.5)
-        step = 20_000
-        return np.concatenate(
-            [self.variance * (kernel(z[i : i + step], self.train) @ self.alpha) for i in range(0, len(z), step)]
-            or [np.zeros(0)]
-        )
-
-
-def _short_search(objective: Any, start: Floats, bounds: Any) -> tuple[Floats, float]:
-    """A few steps of L-BFGS-B: length scales only need their order of magnitude, and a family must fit in a second."""
-    from scipy.optimize import minimize
-
-    found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds, options={"maxiter": 15})
-    return found.x, float(found.fun)
-
-
-def fit_process(x: Floats, y: Floats, columns: NDArray[np.intp], seed: int = 0) -> Process:
-    """Fit a Matérn-3/2 process with a length scale a column to (n, all) features, of which it sees `columns`."""
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-    filled = np.nan_to_num(x[:, columns], nan=0.0)
-    moving = filled.std(axis=0) > 1e-9
-    columns, filled = columns[moving], filled[:, moving]
-    shift, scale = filled.mean(axis=0), filled.std(axis=0)
-    z = (filled - shift) / scale
-    rows = np.random.default_rng(seed).permutation(len(z))[:MOST_PROCESS_ROWS]
-    tuning = rows[:TUNING_ROWS]
-    kernel = ConstantKernel(0.1, (1e-3, 10.0)) * Matern(np.full(len(columns), 3.0), (0.2, 100.0), nu=1.5)
-    kernel = kernel + WhiteKernel(1e-3, (1e-5, 0.3))
-    tuned = GaussianProcessRegressor(kernel, optimizer=_short_search, random_state=seed).fit(z[tuning], y[tuning])
-    fixed = GaussianProcessRegressor(tuned.kernel_, optimizer=None).fit(z[rows], y[rows])
-    product = fixed.kernel_.k1
-    return Process(shift, scale, z[rows], np.asarray(fixed.alpha_), np.atleast_1d(product.k2.length_scale),
-                   float(product.k1.constant_value), columns)  # fmt: skip
 
 
 @dataclass
@@ -193,20 +135,16 @@ def fit_trees(x: Floats, y: Floats, seed: int = 0) -> Any:
 QUICK: dict[str, Any] = {"learning_rate": 0.15, "max_bin": 64, "max_leaves": 32}
 
 
-def fit_residual(x: Floats, y: Floats, *, seed: int = 0, process: bool = True, quick: bool = False) -> Residual:
+def fit_residual(x: Floats, y: Floats, *, seed: int = 0, process: bool = True, quick: bool = False,
+                 same: NDArray[Any] | None = None) -> Residual:  # fmt: skip
     """Fit the residual of one family: features (n, columns), y = log(measured ÷ calibrated baseline).
 
-    quick: fewer, larger steps and no process, for a first look in a fraction of the time.
+    quick: fewer, larger steps and no process, for a first look in a fraction of the time. same: labels (n,) of rows of
+    one configuration, which the process tells from a smooth dependence on sizes.
     """
     if quick:
         return Residual(fit_booster(x, y, seed, rounds_for(len(y)) // 3, **QUICK), None)
     booster = fit_trees(x, y, seed)
     if not process:
         return Residual(booster, None)
-    if len(y) > PROCESS_UP_TO:
-        return Residual(booster, fit_network(x, y, seed))
-    # the process sees what the trees found useful: a length scale for each of sixty columns cannot be learned
-    gain = booster.get_score(importance_type="total_gain")
-    ranked = sorted(gain, key=lambda name: -gain[name])[:PROCESS_COLUMNS]
-    columns = np.array(sorted(int(name[1:]) for name in ranked), dtype=np.intp)
-    return Residual(booster, fit_process(x, y, columns, seed) if columns.size else None)
+    return Residual(booster, fit_network(x, y, seed) if len(y) > PROCESS_UP_TO else fit_process(x, y, same, seed))
