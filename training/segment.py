@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 FEWEST_FAMILIES = 12
 """Of fewer families the one left out would weigh more than a 90 % band can leave out (see `bands.FEWEST_GROUPS`)."""
 FOLDS = 5
+QUICK_FOLDS = 3
 SMALLEST_S = 1e-15
 START = (1.5, 0.9e-6, 1e-6)
 """Before any row is seen: exponent of the p-norm, floor of a launch [s], what empty caches add to a call [s]."""
@@ -219,7 +220,7 @@ def fit_segments(frame: pd.DataFrame, described: Described, *, seed: int = 0, qu
     """The model of profiled kernels from a run table of one platform; None where it has too few families, or where
     what they teach of one left out is worse than its analytic time.
 
-    quick: fewer groups and trees.
+    quick: fewer groups, folds and trees.
     """
     platform = load_platform(str(frame["platform"].iloc[0]))
     kernels = set(frame["kernel"].astype(str))
@@ -228,4 +229,5 @@ def fit_segments(frame: pd.DataFrame, described: Described, *, seed: int = 0, qu
     pool = build_pool(frame, described, counted_table(platform.id), seed, MOST_GROUPS // 4 if quick else MOST_GROUPS)
     if pool is None or len(pool.families) < FEWEST_FAMILIES:
         return None
-    return fit_segment_pool(pool, platform, seed=seed, rounds=ROUNDS // 3 if quick else ROUNDS)
+    return fit_segment_pool(pool, platform, seed=seed, count=QUICK_FOLDS if quick else FOLDS,
+                            rounds=ROUNDS // 3 if quick else ROUNDS)  # fmt: skip

@@ -17,9 +17,11 @@ from kernelcast.features.segment import LEVELS, Counts, level_of, make_counts, o
 from kernelcast.registry.application import predict_workload
 from kernelcast.registry.batch import predict_runs
 from kernelcast.registry.predictor import predict
+from kernelcast.registry.ship import slim
 from kernelcast.registry.store import read_model, write_model
 from kernelcast.training.evaluation import sources
-from kernelcast.training.evaluation.segments import BLOCKS, half_widths, left_out
+from kernelcast.training.evaluation.score import METHODS
+from kernelcast.training.evaluation.segments import BLOCKS, SEGMENT_CASES, half_widths, left_out, score_segments
 from kernelcast.training.model import Model
 from kernelcast.training.segment import (
     CENTRE,
@@ -32,6 +34,7 @@ from kernelcast.training.segment import (
     segment_bands,
 )
 from kernelcast.training.segment_pool import Pool, build_pool, call_keys, counted_table
+from kernelcast.training.train import fit_model, refit_model
 
 H200 = load_platform("h200")
 PROFILE = {"flops": 2e9, "bytes": 5e7, "l2_bytes": 9e7, "grid": [2000, 1, 1], "block": [256, 1, 1], "registers": 32,
@@ -277,3 +280,23 @@ def test_flop_of_a_matrix_precision_are_those_of_the_matrix_units() -> None:
     single = predict("segment", platform="h200", precision="fp32", analytic=True, **asked)
     assert half.terms["compute"] == pytest.approx(1e13 / H200.sustained_flop_per_s("bf16", "matrix"))
     assert single.terms["compute"] == pytest.approx(1e13 / H200.sustained_flop_per_s("fp32", "vector"))
+
+
+def test_training_a_platform_learns_its_segments_and_shipping_keeps_them(slice_of_corpus: pd.DataFrame) -> None:
+    few = slice_of_corpus[slice_of_corpus.groupby("kernel").cumcount() < 12].reset_index(drop=True)
+    trained = fit_model(few, quick=True)
+    assert trained.segments is not None and trained.segments.families == sorted(set(few["kernel"]))
+    again = refit_model(few, trained)
+    assert again.segments is trained.segments  # a quick look keeps what was judged
+    first, second = (predict("segment", platform="h200", precision="fp32", model=m, **PROFILE)
+                     for m in (trained, slim(trained)))  # fmt: skip
+    assert first.predicted_s == second.predicted_s != first.baseline_s
+
+
+def test_the_report_scores_every_level_it_names() -> None:
+    assert {case.level for case in SEGMENT_CASES.values()} == {"profile", "work"}
+    found = score_segments(SEGMENT_CASES["segment-h200-work"], {"train": 100, "test": 100}, 0.9)
+    assert set(METHODS) <= set(found["methods"])
+    assert found["folds"] == len(found["classes"]) == 51  # every family left out once
+    assert found["bands"]["unbounded"] == 0
+    assert {line["label"] for line in found["subsets"]} >= {"one launch a call", "counted calls"}
