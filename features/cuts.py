@@ -26,7 +26,7 @@ SECTOR_KEYS = 8.0  # 4-byte keys in a 32-byte sector
 EULER = 0.5772
 
 
-def transform(a: Arguments, *_: Any) -> Columns:
+def transform(a: Arguments, base: Baseline, byte: float, *_: Any) -> Columns:
     """Radix plan of a Fourier transform: factors of n, and the padded length of Bluestein's algorithm (1970), which
     lengths with a large prime factor go through."""
     n = np.asarray(a["n"], dtype=np.float64)
@@ -38,7 +38,7 @@ def transform(a: Arguments, *_: Any) -> Columns:
         "bluestein": rough, "log2_padded": log2(np.where(rough > 0, padded, n)), "log2_cofactor": log2(n / prime),
         "log2_pad_ratio": np.where(rough > 0, log2(padded / n), 0.0),
         "medium_prime": ((prime > 31) & (prime <= 127)) * 1.0, "power_of_two": (prime <= 2) * 1.0,
-        "one_block": (n <= 4096) * 1.0, "two_passes": (n > 16384) * 1.0,
+        "one_block": (2.0 * n * byte <= 32768.0) * 1.0, "two_passes": (n > 16384) * 1.0,
     }  # fmt: skip
 
 

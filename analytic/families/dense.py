@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..factors import largest_prime, next_power_of_two
 from ..work import PRECISION_BYTE, Arguments, Family, FloatArray, Param, Work, make_work
 
 ONE = 1.0
@@ -51,14 +52,27 @@ def _bicg(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
+LARGEST_RADIX = 127.0
+ONE_BLOCK_BYTE = 32768.0
+
+
 def _fft(a: Arguments, byte: float) -> Work:
     n, batch = a["n"], a["batch"]
-    # complex points of two `byte`-wide values; about one pass over memory for every 4096-point factor
+    # complex points of two `byte`-wide values
     size = n * batch * 2.0 * byte
-    passes = np.maximum(1.0, np.ceil(np.log2(np.maximum(n, 2.0)) / 12.0))
+    prime = largest_prime(n)
+    # a length with a large prime factor goes through Bluestein's algorithm: two transforms of a padded power of two and
+    # two element-wise products, in one kernel where they fit in shared memory
+    rough = prime > LARGEST_RADIX
+    padded = np.where(rough, next_power_of_two(2.0 * n - 1.0), n)
+    levels = np.log2(np.maximum(padded, 2.0))
+    # a pass over memory covers up to 2^15 points of small primes, fewer of larger ones
+    direct = np.maximum(1.0, np.ceil(levels / np.where(prime > 31.0, 9.0, 15.0)))
+    passes = np.where(rough, np.where(2.0 * n * byte <= ONE_BLOCK_BYTE, 1.0, 2.0 * np.ceil(levels / 14.0) + 2.0), direct)
+    moved = 2.0 * size * padded / n
     return make_work(
-        5.0 * n * batch * np.log2(np.maximum(n, 2.0)), size, size, threads=n * batch / 4.0, launches=passes,
-        reread_byte=2.0 * size * (passes - 1.0), chain=2.0 * passes,
+        5.0 * padded * levels * batch * np.where(rough, 2.0, 1.0), size, size, threads=n * batch / 4.0, launches=passes,
+        reread_byte=np.where(passes > 1.0, moved * passes - 2.0 * size, 0.0), chain=2.0 * passes,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelcast.analytic.factors import exponent_of, largest_prime, rough_part
+from kernelcast.features.cuts import split_count, tile_costs
 from kernelcast.features.describe import describe
 from kernelcast.features.numbers import alignment_log2, padding_log2, tail
 
@@ -67,3 +68,17 @@ def test_an_unknown_family_with_counted_work_is_a_segment() -> None:
     assert described.groups[0].family == "segment"
     # 1e9 B across HBM at no more than 4.8e12 B/s
     assert described.baseline_s[0] > 1e9 / 4.8e12
+
+
+def test_the_parts_of_the_keys_fill_the_machine_without_needless_cuts() -> None:
+    # 264 blocks fill 264 units: no cut. 1 block of 8 key blocks: 8 parts. 132 blocks on 264 units: two halves fill one wave
+    found = split_count(np.array([264.0, 1.0, 132.0]), np.array([64.0, 8.0, 64.0]), 264.0)
+    np.testing.assert_array_equal(found, [1.0, 8.0, 2.0])
+
+
+def test_whole_waves_of_padded_tiles_cost_what_they_cover() -> None:
+    # 132 tiles of 128 x 128 on 132 units: no waste; one tile more doubles the time. k of 512 may be cut in two
+    m, n = np.array([128.0, 128.0]), np.array([132 * 128.0, 133 * 128.0])
+    costs = tile_costs(m, n, np.full(2, 512.0), np.ones(2), 132.0)
+    np.testing.assert_allclose(costs["cost_128x128"], [0.0, np.log2(2 * 132 / 133)])
+    assert np.all(costs["cost_cut"] <= costs["cost_best"])
