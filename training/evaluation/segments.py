@@ -55,8 +55,8 @@ SEGMENT_CASES: dict[str, SegmentCase] = {
             "every counted call of our corpus (configs/runs/h200-counted.parquet) as a profiler saw it, each family "
             "left out in turn; the other families train, by counted calls and by first-principles work scaled to them. "
             "Asked besides: 90 % bands that cover at least 85 %. About 60 variants of the limits and the residual were "
-            "looked at on half of the families (by hash), and the others are shown apart; that bands are one class and no "
-            "learned difficulty scales them was seen on all",
+            "looked at on half of the families (by hash), and the others are shown apart; that bands are neither split "
+            "by the number of launches nor scaled by a learned difficulty was decided on all",
         ),
         SegmentCase(
             "segment-h200-work", "H200, kernels of no known family: FLOP and bytes only", "work",
