@@ -145,6 +145,8 @@ def tile_costs(m: FloatArray, n: FloatArray, k: FloatArray, batch: FloatArray, s
         parts = np.clip(np.floor(np.minimum(slots / tiles, k / 256.0)), 1.0, 16.0)
         cut = np.ceil(tiles * parts / slots) * (tm * tn) / parts / ideal
         out[f"cost_{tm}x{tn}"] = np.minimum(log2(cost), 10.0)
+        if tm == tn:
+            out[f"log2_walk_{tm}"] = log2(np.ceil(tiles / slots) * k)
         best, best_cut = np.minimum(best, cost), np.minimum(best_cut, cut)
     return out | {"cost_best": np.minimum(log2(best), 10.0), "cost_cut": np.minimum(log2(best_cut), 10.0)}
 

@@ -68,7 +68,8 @@ def _fft(a: Arguments, byte: float) -> Work:
     levels = np.log2(np.maximum(padded, 2.0))
     # a pass over memory covers up to 2^15 points of small primes, fewer of larger ones
     direct = np.maximum(1.0, np.ceil(levels / np.where(prime > 31.0, 9.0, 15.0)))
-    passes = np.where(rough, np.where(2.0 * n * byte <= ONE_BLOCK_BYTE, 1.0, 2.0 * np.ceil(levels / 14.0) + 2.0), direct)
+    around = np.where(2.0 * n * byte <= ONE_BLOCK_BYTE, 1.0, 2.0 * np.ceil(levels / 14.0) + 2.0)
+    passes = np.where(rough, around, direct)
     moved = 2.0 * size * padded / n
     return make_work(
         5.0 * padded * levels * batch * np.where(rough, 2.0, 1.0), size, size, threads=n * batch / 4.0, launches=passes,

@@ -71,7 +71,7 @@ def test_an_unknown_family_with_counted_work_is_a_segment() -> None:
 
 
 def test_the_parts_of_the_keys_fill_the_machine_without_needless_cuts() -> None:
-    # 264 blocks fill 264 units: no cut. 1 block of 8 key blocks: 8 parts. 132 blocks on 264 units: two halves fill one wave
+    # 264 blocks fill 264 units: no cut. 1 block of 8 key blocks: 8 parts. 132 blocks on 264: two halves fill one wave
     found = split_count(np.array([264.0, 1.0, 132.0]), np.array([64.0, 8.0, 64.0]), 264.0)
     np.testing.assert_array_equal(found, [1.0, 8.0, 2.0])
 
