@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ from .used import recording, used_parameters
 if TYPE_CHECKING:
     from ..training.model import Model
 
+REGULAR = ("memory", "compute", "stencil")
+"""Classes of segments whose stated regularity tells more than other families do. Of our corpus, whole families left out
+and only FLOP and bytes known: mean error of regular ones 39 % analytic, 49 % learned; of all others 93 and 54 %."""
 SUM_NOTE = ("band of the sum: the segments' bands added end to end, as if their errors moved together; copies, "
             "synchronisations and waits for others carry no band")  # fmt: skip
 
@@ -142,7 +145,19 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
     precision = time.precision if segment.kernel is None else segment.precision or FAMILIES[family].precision
     given = predict(family, platform=platform, precision=precision, level=level, cache=segment.cache or cache,
                     model=model, analytic=analytic, overrides=overrides, **params)  # fmt: skip
+    learned = given.lower_s is not None and given.predicted_s != given.baseline_s
+    if segment.kernel is None and segment.work_class in REGULAR and learned:
+        given = _kept_analytic(given, segment.work_class)
     return SegmentPrediction(**fields, **_scaled(given, time))
+
+
+def _kept_analytic(given: Prediction, work_class: str) -> Prediction:
+    """The analytic time in the place of what other families' FLOP and bytes teach, within a band that holds both."""
+    assert given.lower_s is not None and given.upper_s is not None
+    time_s = given.baseline_s
+    note = f"class {work_class} is stated, so the analytic time is taken; band of kernels known by FLOP and bytes alone"
+    return replace(given, predicted_s=time_s, lower_s=min(given.lower_s, time_s), upper_s=max(given.upper_s, time_s),
+                   note=f"{given.note}; {note}" if given.note else note)  # fmt: skip
 
 
 def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:

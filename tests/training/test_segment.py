@@ -239,7 +239,7 @@ def test_flop_follows_from_instructions_where_only_those_were_counted(with_segme
 def test_segments_of_an_application_carry_the_band_into_the_sum(with_segments: Model, tmp_path: Path) -> None:
     path = tmp_path / "app.yaml"
     path.write_text("name: app\ncharacterisation: profiler-derived\nsource: own count\nsegments:\n"
-                    "  - {name: sweep, class: stencil, precision: fp32, flop: 1e9, bytes: 1 GB, n_exec: 2}\n"
+                    "  - {name: sweep, class: balanced, precision: fp32, flop: 1e9, bytes: 1 GB, n_exec: 2}\n"
                     "  - {name: product, kernel: gemm, precision: fp16, params: {m: 1024, n: 2048, k: 512}}\n")
     found = predict_workload(str(path), platform="t4", model=with_segments)
     alone = predict("segment", platform="t4", precision="fp32", model=with_segments, flops=1e9, bytes=1e9)
@@ -300,3 +300,21 @@ def test_the_report_scores_every_level_it_names() -> None:
     assert found["folds"] == len(found["classes"]) == 51  # every family left out once
     assert found["bands"]["unbounded"] == 0
     assert {line["label"] for line in found["subsets"]} >= {"one launch a call", "counted calls"}
+
+
+def test_a_stated_class_keeps_the_analytic_time_within_a_band_that_holds_both(with_segments: Model, tmp_path: Path
+                                                                             ) -> None:  # fmt: skip
+    text = ("name: app\ncharacterisation: first-principles\nsource: own count\nsegments:\n"
+            "  - {{name: sweep, class: {}, precision: fp32, flop: 1e9, bytes: 1 GB}}\n")  # fmt: skip
+    path = tmp_path / "app.yaml"
+    found = {}
+    for work_class in ("memory", "irregular"):
+        path.write_text(text.format(work_class), encoding="utf-8")
+        found[work_class] = predict_workload(str(path), platform="t4", model=with_segments).segments[0]
+    stated, unknown = found["memory"], found["irregular"]
+    assert stated.predicted_s == pytest.approx(stated.baseline_s)
+    assert "class memory is stated" in stated.note and "class" not in unknown.note
+    assert unknown.predicted_s != pytest.approx(unknown.baseline_s, rel=1e-3)
+    for part in (stated, unknown):
+        assert part.lower_s <= part.predicted_s <= part.upper_s  # type: ignore[operator]
+    assert stated.lower_s <= stated.baseline_s <= stated.upper_s  # type: ignore[operator]
