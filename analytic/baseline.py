@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from .cachemodel import knee_hit_rate
 from .errors import InputError
 from .families import family as find_family
-from .gemm import stage_gemm, wavefront_gemm
+from .gemm import resolve_unit, stage_gemm, wavefront_gemm
+from .gemm_serial import serial_time
+from .gemm_tiles import machine
 from .platform import Platform
 from .roofline import guard_bound, naive_roofline
 from .work import Family, FloatArray, Work, arguments, element_byte
@@ -152,8 +154,9 @@ def _occupied(work: Work, platform: Platform, memory: Memory, cache: str) -> dic
     """By-products a calibration may weigh in: none of them is part of the analytic time. Each of shape (n,) [s].
 
     `cold_start_s`: a microsecond where code, parameters and page tables have left the caches, too. `rounds_s`: all
-    dependent accesses over those in flight on a full machine, a latency each (Little 1961). `unit_s`: the bytes of one
-    occupied compute unit at its share of the cache bandwidth, longer than `memory_s` where the grid leaves units idle.
+    dependent accesses over those in flight on a full machine, a latency each (Little 1961); of a matrix product its K
+    steps one after the other (`serial_time`). `unit_s`: the bytes of one occupied compute unit at its share of the
+    cache bandwidth, longer than `memory_s` where the grid leaves units idle.
     """
     units = platform.value("compute_units")
     resident = platform.value("warp_size") * platform.value("max_warps_per_cu") * units
@@ -180,7 +183,8 @@ def _matrix(work: Work, precision: str, platform: Platform, cache: str, tile: An
         platform, m, n, k, batch, precision, tile=tile, cache=cache,
         as_published=platform.as_published,
     )  # fmt: skip
-    return dict(result.terms), dict(result.details)
+    mach = machine(platform, precision, resolve_unit(platform, precision, "matrix"), platform.as_published)
+    return dict(result.terms), {**result.details, "rounds_s": serial_time(mach, m, n, k, batch, precision)}
 
 
 def baseline(
@@ -225,7 +229,7 @@ def baseline_of_work(
     else:
         route = "generic"
         terms, details = _generic(family, work, precision, platform, cache)
-    details |= _occupied(work, platform, memory, cache)
+    details = {**_occupied(work, platform, memory, cache), **details}
     time_s = np.sum(list(terms.values()), axis=0)
     lifted, guard = guard_bound(time_s, bound.seconds)
     terms["guard"] = lifted - time_s

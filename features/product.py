@@ -41,5 +41,5 @@ def cut_columns(base: Baseline, byte: float, platform: Platform) -> dict[str, Fl
         "tail_narrow_64": tail(tiles[64], units), "tail_narrow_128": tail(tiles[128], units),
         "log2_narrow_per_unit": log2(tiles[128] / units),
         "log2_k_steps": log2(steps), "pad_k": log2(steps * K_STEP_BYTE / (k * byte)),
-        "log2_steps_shared": log2(steps / sharing),
+        "log2_steps_shared": log2(steps / sharing), "log2_serial": log2(base.details["rounds_s"] / base.time_s),
     }  # fmt: skip

@@ -1,0 +1,48 @@
+"""K steps one after the other: the hand-made count, monotonicity, and its place beside the analytic time."""
+
+import numpy as np
+import pytest
+from kernelcast.analytic.baseline import baseline
+from kernelcast.analytic.gemm_serial import serial_time
+from kernelcast.analytic.gemm_tiles import machine
+from kernelcast.analytic.platform import load_platform
+
+
+def _serial(platform: str, *shape: float, precision: str = "fp8") -> float:
+    mach = machine(load_platform(platform), precision, "matrix", False)
+    return float(serial_time(mach, *(np.array([size]) for size in shape), precision)[0])
+
+
+def test_a_single_wave_waits_one_latency_a_step() -> None:
+    latency = load_platform("mi300x").value("latency_hbm_time")
+    # 16 x 64 tiles: 20 * 15 = 300 of 304 units at m = 240; 4096 B / 128 B = 32 steps
+    assert _serial("mi300x", 240, 1280, 4096, 1) == pytest.approx(32 * latency)
+    assert _serial("mi300x", 16, 1280, 4096, 1) == pytest.approx(32 * latency)
+    # 2 B an element: twice the steps
+    assert _serial("mi300x", 16, 1280, 4096, 1, precision="bf16") == pytest.approx(64 * latency)
+
+
+def test_a_large_product_takes_at_least_its_arithmetic() -> None:
+    mach = machine(load_platform("h200"), "bf16", "matrix", False)
+    ideal = 2.0 * 8192**3 / (mach.unit_flop_per_s * mach.units)
+    assert ideal <= _serial("h200", 8192, 8192, 8192, 1, precision="bf16") < 1.5 * ideal
+
+
+@pytest.mark.parametrize("platform", ["b200", "h200", "a100-sxm", "mi300x", "mi250x-gcd"])
+def test_never_shorter_for_more_work(platform: str) -> None:
+    mach = machine(load_platform(platform), "bf16", "matrix", False)
+    sizes = np.unique(np.round(np.geomspace(1, 20_000, 400)))
+    other = np.full(sizes.shape, 777.0)
+    for place in range(4):
+        shape = [other, other, other, np.ones(sizes.shape)]
+        shape[place] = sizes
+        times = serial_time(mach, *shape, "bf16")
+        assert np.all(np.diff(times) >= 0.0) and times[-1] > times[0]
+
+
+def test_it_is_a_by_product_and_no_part_of_the_time() -> None:
+    platform = load_platform("mi300x")
+    found = baseline("gemm", {"m": 16, "n": 1280, "k": 12800}, "fp8", platform, cache="cold")
+    assert found.details["rounds_s"][0] == pytest.approx(100 * platform.value("latency_hbm_time"))  # 12800 B / 128 B
+    assert found.time_s[0] == pytest.approx(sum(term[0] for term in found.terms.values()))
+    assert "rounds" not in found.terms
