@@ -81,7 +81,11 @@ def _rows(flop: float) -> Callable[[Arguments, float], Work]:
 
     def work(a: Arguments, byte: float) -> Work:
         size = a["rows"] * a["cols"]
-        return make_work(flop * size, size * byte, size * byte, threads=size, chain=3.0)
+        # a block of up to 1,024 threads a row: long rows are walked in steps
+        return make_work(
+            flop * size, size * byte, size * byte, threads=a["rows"] * np.minimum(a["cols"], 1024.0),
+            chain=2.0 + np.ceil(a["cols"] / 1024.0),
+        )  # fmt: skip
 
     return work
 
@@ -131,23 +135,29 @@ def _histogram(a: Arguments, byte: float) -> Work:
 
 def _hash_probe(a: Arguments, byte: float) -> Work:
     table, n = a["table"], a["n"]
-    # open addressing: (1 + 1/(1 − load)²)/2 probes a miss is the classic count; each is a sector of its own
+    # linear probing (Knuth 1963): probes of a hit and of a miss; half of the look-ups are taken for hits
     load = np.clip(a["load"], 0.0, 0.95)
-    probes = 0.5 * (1.0 + 1.0 / (1.0 - load) ** 2)
-    distinct = np.minimum(_touched(np.maximum(table * 2.0 * byte / SECTOR_BYTE, 1.0), n * probes) * SECTOR_BYTE,
+    hit, miss = 0.5 * (1.0 + 1.0 / (1.0 - load)), 0.5 * (1.0 + 1.0 / (1.0 - load) ** 2)
+    probes = 0.5 * (hit + miss)
+    # probes follow each other in memory: a new sector every few keys, and the value of a hit in another table
+    sectors = 1.0 + (probes - 1.0) * byte / SECTOR_BYTE + 0.5
+    distinct = np.minimum(_touched(np.maximum(table * 2.0 * byte / SECTOR_BYTE, 1.0), n * sectors) * SECTOR_BYTE,
                           table * 2.0 * byte)  # fmt: skip
     return make_work(
         n * probes, n * byte + distinct, n * byte, threads=n, working_set_byte=2.0 * table * byte + 2.0 * n * byte,
-        reread_byte=np.maximum(n * probes * SECTOR_BYTE - distinct, 0.0), chain=probes,
+        reread_byte=np.maximum(n * sectors * SECTOR_BYTE - distinct, 0.0), chain=miss,
     )  # fmt: skip
 
 
 def _segmented_scan(a: Arguments, byte: float) -> Work:
     n, segments = a["n"], a["segments"]
-    # a warp a segment walks it 32 elements at a time, each step waiting for the carry of the one before
-    return make_work(
-        2.0 * n, n * byte + segments * 4.0, n * byte, threads=segments * 32.0, chain=1.0 + np.ceil(n / segments / 32.0)
-    )
+    # a warp a segment walks it 32 elements at a time, each step waiting for the carry of the one before; of segments
+    # cut at random the longest is about ln s + 0.58 times the mean
+    longest = np.minimum(n / segments * (np.log(segments) + 0.5772), n)
+    chain = 1.0 + np.ceil(np.maximum(longest, n / segments) / 32.0)
+    # warps at work on average while the longest segment lasts
+    warps = np.maximum(segments * (1.0 + n / segments / 32.0) / chain, 1.0)
+    return make_work(2.0 * n, n * byte + segments * 4.0, n * byte, threads=32.0 * warps, chain=chain)
 
 
 def _copy_bytes(a: Arguments, byte: float) -> Work:
