@@ -61,7 +61,7 @@ def _model_folder(name: str) -> Any:
 
 
 def source_runs(source: Model | None, target: str, few: pd.DataFrame) -> pd.DataFrame | None:
-    """Shipped runs of the source's platform of the families at hand, for the joint trees; None where none ship."""
+    """Shipped runs of the source's platform of the families at hand, for the joint learners; None where none ship."""
     from .tables import read_tables
 
     path = None if source is None or source.platform == target else shipped_tables().get(source.platform)

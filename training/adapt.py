@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-SOURCE_ROWS = 6000
+SOURCE_ROWS = 8000
+SOURCE_EPOCHS = 20
+"""Of the network of a source that is made of its rows."""
 
 
 def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
@@ -112,7 +114,8 @@ def _finish(task: _Task, chosen: Chosen, seed: int) -> _Adapted:
     model = AdaptedFamily(task.family, task.encoder, Calibration(np.zeros(len(TERMS))), None, domain, task.reference,
                           len(every), _words(len(every), task.origin, chosen), sources=task.sources,
                           multipliers=fit.multipliers, shift=fit.shift, process=fit.process, joint=fit.joint,
-                          joint_share=fit.joint_share, kind=chosen.name, share=chosen.share)  # fmt: skip
+                          network=fit.network, joint_share=chosen.joint_share, kind=chosen.name,
+                          share=chosen.share)  # fmt: skip
     analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in task.parts]))
     return _Adapted(model, task.parts, chosen.error, chosen.scores, analytic)
 
@@ -184,7 +187,7 @@ def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], s
     if having:
         return [model.families[family] for model in having], " and ".join(model.name for model in having)
     if family in rows:
-        return [fit_across(rows[family], seed)], " and ".join(sorted(set(rows[family].platforms)))
+        return [fit_across(rows[family], seed, epochs=SOURCE_EPOCHS)], " and ".join(sorted(set(rows[family].platforms)))
     return [], "the parameter file alone"
 
 

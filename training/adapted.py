@@ -13,8 +13,13 @@ from .calibration import TERMS
 from .family import FamilyModel, Part
 from .fewrows import FewProcess
 from .fewterms import few_terms, plain
+from .network import Network
 
 Floats = NDArray[np.float64]
+
+
+NETWORK_WEIGHT = 2.0
+"""Network against trees among the joint learners: steps of trees carry over worse to shapes and chips not seen."""
 
 
 def source_contributions(source: FamilyModel, part: Part) -> Floats:
@@ -48,14 +53,22 @@ def transferred_log(sources: Sequence[FamilyModel], part: Part) -> Floats:
     return np.asarray(np.mean([np.log(s.calibrated_s(part)) + s.log_correction(part)[0] for s in sources], axis=0))
 
 
+def joint_log(trees: Any, network: Network | None, x: Floats) -> Floats:
+    """Correction (n,) by the learners of sources and few runs together: trees, and twice as much of the network."""
+    from xgboost import DMatrix
+
+    out = np.asarray(trees.predict(DMatrix(x)), dtype=np.float64)
+    return out if network is None else (out + NETWORK_WEIGHT * network.predict(x)) / (1.0 + NETWORK_WEIGHT)
+
+
 @dataclass
 class AdaptedFamily(FamilyModel):
     """`encoder` spans the few runs (and the source rows); `calibration` and `residual` of the base class are unused.
 
     log T = (1 − share)·(log prior + carried) + share·[log base + (1 − joint_share)·(carried + shift + process)
-    + joint_share·(joint trees)]: the base holds the multipliers, the prior is what it was before the runs, carried is
-    the correction of the sources. share < 1 where the whole correction lost with runs left out. `kind` names what was
-    chosen.
+    + joint_share·(joint learners)]: the base holds the multipliers, the prior is what it was before the runs, carried
+    is the correction of the sources. share < 1 where the whole correction lost with runs left out. `kind` names what
+    was chosen.
     """
 
     sources: list[FamilyModel] = field(default_factory=list)
@@ -63,6 +76,7 @@ class AdaptedFamily(FamilyModel):
     shift: float = 0.0
     process: FewProcess | None = None
     joint: Any = None
+    network: Network | None = None
     joint_share: float = 0.0
     kind: str = ""
     share: float = 1.0
@@ -90,8 +104,6 @@ class AdaptedFamily(FamilyModel):
         smooth = carried + self.shift + (self.process.predict(x) if self.process is not None else 0.0)
         if self.joint is None:
             return carried + self.share * (smooth - carried), np.abs(smooth - carried)
-        from xgboost import DMatrix
-
-        trees = np.asarray(self.joint.predict(DMatrix(x)), dtype=np.float64)
-        whole = smooth + self.joint_share * (trees - smooth)
-        return carried + self.share * (whole - carried), np.abs(trees - smooth)
+        joint = joint_log(self.joint, self.network, x)
+        whole = smooth + self.joint_share * (joint - smooth)
+        return carried + self.share * (whole - carried), np.abs(joint - smooth)

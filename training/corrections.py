@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .adapted import joint_log
 from .fewrows import PULL, PULL_SOURCE, UNSEEN, FewProcess, fit_few_process, pulled_multipliers
 from .fewterms import expected
+from .network import Network, fit_network
 from .residual import fit_booster
-from .transfer import TREES
+from .transfer import NETWORK_FROM, TREES
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -26,9 +28,13 @@ FEW = 10
 SHIFT_ROWS = 8.0
 """Runs that a scalar shift is shrunk by: half of it is believed after so many."""
 JOINT_FROM = 10
-JOINT_WEIGHT = 20.0
-"""One run of the target counts like so many of the sources in the joint trees."""
+JOINT_WEIGHT = 20
+"""One run of the target counts like so many of the sources in the joint learners."""
 ROUNDS = 250
+EPOCHS = 12
+"""Of the network that joins the joint trees."""
+JOINT_SHARES = (0.5, 0.75, 1.0)
+"""How much of the joint learners may go into the average with the process; runs left out choose."""
 FOLDS = 5
 LEAVE_ONE_OUT_UP_TO = 30
 SHARES = np.linspace(1.0, 0.0, 21)
@@ -66,6 +72,7 @@ class Fit:
     shift: float = 0.0
     process: FewProcess | None = None
     joint: Any = None
+    network: Network | None = None
     joint_share: float = 0.0
 
     def log_time(self, few: Few, at: Index) -> Floats:
@@ -76,10 +83,8 @@ class Fit:
             smooth = smooth + self.process.predict(few.x[at])
         if self.joint is None:
             return np.asarray(smooth)
-        from xgboost import DMatrix
-
-        trees = base + np.asarray(self.joint.predict(DMatrix(few.x[at])), dtype=np.float64)
-        return np.asarray(smooth + self.joint_share * (trees - smooth))
+        joint = base + joint_log(self.joint, self.network, few.x[at])
+        return np.asarray(smooth + self.joint_share * (joint - smooth))
 
 
 Fitter = Callable[[Few, Index, int], Fit]
@@ -123,24 +128,29 @@ def _terms_process(few: Few, at: Index, seed: int) -> Fit:
 
 def _joint(few: Few, at: Index, seed: int) -> Fit:
     assert few.source_x is not None and few.source_y is not None
-    scaled = _terms(few, at, seed)  # trees see what is left of each platform's own base
+    scaled = _terms(few, at, seed)  # the learners see what is left of each platform's own base
     base = np.log(np.maximum(few.terms[at] @ scaled.multipliers, 1e-9))
-    x = np.concatenate([few.source_x, few.x[at]])
-    y = np.concatenate([few.source_y, few.log_time[at] - base])
-    weight = np.concatenate([np.ones(len(few.source_y)), np.full(len(at), JOINT_WEIGHT)])
+    x, y = np.concatenate([few.source_x, few.x[at]]), np.concatenate([few.source_y, few.log_time[at] - base])
+    weight = np.concatenate([np.ones(len(few.source_y)), np.full(len(at), float(JOINT_WEIGHT))])
     trees = fit_booster(x, y, seed, ROUNDS, weight, **TREES)
-    return replace(scaled, joint=trees, joint_share=1.0)
+    network = None
+    if len(few.source_y) >= NETWORK_FROM:
+        own = np.repeat(np.arange(len(few.source_y), len(y)), JOINT_WEIGHT - 1)
+        network = fit_network(np.concatenate([x, x[own]]), np.concatenate([y, y[own]]), seed, epochs=EPOCHS)
+    return replace(scaled, joint=trees, network=network, joint_share=1.0)
 
 
 def _process_joint(few: Few, at: Index, seed: int) -> Fit:
-    trees = _joint(few, at, seed)
-    return replace(_terms_process(few, at, seed), joint=trees.joint, joint_share=0.5)
+    both = _joint(few, at, seed)
+    return replace(_terms_process(few, at, seed), joint=both.joint, network=both.network, joint_share=JOINT_SHARES[0])
 
 
-ALL = "term multipliers + Gaussian process + joint trees"
+PROCESS = "term multipliers + Gaussian process"
+JOINT = "joint learners"
+ALL = f"{PROCESS} + {JOINT}"
 FITTERS: dict[str, Fitter] = {
     "as it is": _as_is, "shift": shift_only, "term multipliers": _terms, "Gaussian process": _process,
-    "term multipliers + Gaussian process": _terms_process, "joint trees": _joint,
+    PROCESS: _terms_process, JOINT: _joint,
     ALL: _process_joint,
 }  # fmt: skip
 
@@ -149,10 +159,10 @@ def _candidates(few: Few) -> list[str]:
     """Names of the corrections that compete, the preferred one first; 'as it is' is always judged beside them."""
     n = len(few.log_time)
     if not few.has_source:
-        return ["term multipliers + Gaussian process", "term multipliers", "shift"]
+        return [PROCESS, "term multipliers", "shift"]
     if n < FEW:
         return ["Gaussian process", "shift"]
-    plain = ["Gaussian process", "term multipliers + Gaussian process", "term multipliers", "shift"]
+    plain = ["Gaussian process", PROCESS, "term multipliers", "shift"]
     return ([ALL] if few.source_x is not None and n >= JOINT_FROM else []) + plain
 
 
@@ -169,9 +179,9 @@ def _folds(few: Few, seed: int) -> NDArray[np.intp]:
 def _left_out(name: str, few: Few, fold: NDArray[np.intp], seed: int) -> Floats:
     """log(measured ÷ predicted) of each row by a fit that saw none of its fold."""
     fit = FITTERS[name]
-    if "joint" in name:  # seconds each: five folds must do
+    if name == JOINT:  # seconds each: five folds must do
         fold = fold % FOLDS
-    smooth = FITTERS[name.removesuffix(" + joint trees")] if "process" in name else _as_is
+    smooth = fit if "process" in name else _as_is
     few = replace(few, like=smooth(few, np.arange(len(fold)), seed).process)
     out = np.zeros(len(fold))
     for number in np.unique(fold):
@@ -198,6 +208,8 @@ class Judged:
 
     errors: Mapping[str, Floats]
     scores: Mapping[str, float]
+    joint_share: float = 0.0
+    """Of JOINT_SHARES, the one with the smallest error."""
 
 
 @dataclass(frozen=True)
@@ -209,14 +221,22 @@ class Chosen:
     """No correction beat the un-adapted source."""
     share: float = 1.0
     """How far the correction is shipped."""
+    joint_share: float = 0.0
 
 
 def judge(few: Few, seed: int) -> Judged:
     fold = _folds(few, seed)
-    errors = {name: _left_out(name, few, fold, seed) for name in ["as it is", *_candidates(few)]}
+    names = _candidates(few)
+    parts = [JOINT if name == ALL else name for name in names]
+    errors = {name: _left_out(name, few, fold, seed) for name in ["as it is", *parts]}
     # physical terms without a source are meant to carry beyond the smallest and the largest run, too
     inside = _inside(few.prior_log) if few.has_source else np.ones(len(few.prior_log), dtype=bool)
-    return Judged(errors, {name: _mean(error[inside]) for name, error in errors.items()})
+    share = 0.0
+    if ALL in names:  # in log time the error of an average is the average of the errors
+        mixed = {s: errors[PROCESS] + s * (errors[JOINT] - errors[PROCESS]) for s in JOINT_SHARES}
+        share = min(mixed, key=lambda s: _mean(mixed[s][inside]))
+        errors[ALL] = mixed[share]
+    return Judged(errors, {name: _mean(error[inside]) for name, error in errors.items()}, share)
 
 
 def choose(few: Few, judged: Judged) -> Chosen:
@@ -228,7 +248,8 @@ def choose(few: Few, judged: Judged) -> Chosen:
     # the average of two learners is the safer choice: it is left only for one that is clearly better
     first = names[0] if not enough or scores[names[0]] <= 1.05 * scores[best] else best
     kept = first if scores[first] <= limit else best if scores[best] <= limit else "as it is"
-    return Chosen(kept, judged.errors[kept], scores, kept == "as it is")
+    share = judged.joint_share if kept == ALL else 0.0
+    return Chosen(kept, judged.errors[kept], scores, kept == "as it is", joint_share=share)
 
 
 def choose_alone(few: Mapping[str, Few], judged: Mapping[str, Judged]) -> dict[str, Chosen]:

@@ -26,6 +26,7 @@ from .domain import fit_domain
 from .encode import Encoder
 from .family import FamilyModel, Part, part_of, reference_implementations
 from .model import SMALLEST_SIGMA, Model, difficulty_rows, typical_of
+from .network import fit_network
 from .residual import FEWEST_ROWS, Residual, fit_booster, to_residual
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ TREES: dict[str, Any] = {
     "min_child_weight": 2.0, "subsample": 0.8, "colsample_bynode": 0.5,
 }  # fmt: skip
 ROUNDS = 250
+NETWORK_FROM = 1000
+"""Rows from which on a network may join the trees."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,12 @@ KINDS = ("trees", "multipliers", "baseline")
 """What of a family is carried over: trees on pooled multipliers, the multipliers alone, nothing but the baseline."""
 
 
-def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str = "trees") -> FamilyModel:
-    """One family on several platforms: pooled multipliers, trees on dimensionless columns; less by `kind` of KINDS."""
+def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str = "trees", epochs: int = 0
+               ) -> FamilyModel:  # fmt: skip
+    """One family on several platforms: pooled multipliers, trees on dimensionless columns; less by `kind` of KINDS.
+
+    epochs: of a network beside the trees, where there are rows enough for one.
+    """
     whole = Encoder.fit([part.rows for part in rows.parts])
     encoder = Encoder([name for name in whole.names if name not in ABSOLUTE], whole.labels)
     terms, regime, time_s = rows.stacked()
@@ -119,6 +126,8 @@ def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str =
         x = np.concatenate([encoder.matrix(part.rows) for part in rows.parts])
         y = to_residual(time_s, calibration.predict_s(terms, regime))
         residual = Residual(fit_booster(x, y, seed, rounds, **TREES), None, 0.0)
+        if epochs and len(y) >= NETWORK_FROM:
+            residual = replace(residual, process=fit_network(x, y, seed, epochs=epochs), process_weight=0.5)
     domain = fit_domain(rows.family, [p.rows for p in rows.parts])
     model = FamilyModel(rows.family, encoder, calibration, residual, domain, dict(rows.reference), len(time_s))
     seen = ", ".join(sorted(set(rows.platforms)))
