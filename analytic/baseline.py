@@ -17,7 +17,7 @@ from .cachemodel import knee_hit_rate
 from .errors import InputError
 from .families import family as find_family
 from .gemm import resolve_unit, stage_gemm, wavefront_gemm
-from .gemm_serial import serial_time
+from .gemm_serial import serial_times
 from .gemm_tiles import machine
 from .platform import Platform
 from .roofline import guard_bound, naive_roofline
@@ -155,7 +155,7 @@ def _occupied(work: Work, platform: Platform, memory: Memory, cache: str) -> dic
 
     `cold_start_s`: a microsecond where code, parameters and page tables have left the caches, too. `rounds_s`: all
     dependent accesses over those in flight on a full machine, a latency each (Little 1961); of a matrix product its K
-    steps one after the other (`serial_time`). `unit_s`: the bytes of one occupied compute unit at its share of the
+    steps one after the other (`tile_time`). `unit_s`: the bytes of one occupied compute unit at its share of the
     cache bandwidth, longer than `memory_s` where the grid leaves units idle.
     """
     units = platform.value("compute_units")
@@ -184,7 +184,7 @@ def _matrix(work: Work, precision: str, platform: Platform, cache: str, tile: An
         as_published=platform.as_published,
     )  # fmt: skip
     mach = machine(platform, precision, resolve_unit(platform, precision, "matrix"), platform.as_published)
-    return dict(result.terms), {**result.details, "rounds_s": serial_time(mach, m, n, k, batch, precision)}
+    return dict(result.terms), {**result.details, **serial_times(mach, m, n, k, batch, precision)}
 
 
 def baseline(

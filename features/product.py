@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..analytic.baseline import Baseline
+from ..analytic.gemm_serial import SHAPES as SERIAL_SHAPES
 from ..analytic.gemm_tiles import K_STEP_BYTE
 from ..analytic.platform import Platform
 from ..analytic.work import FloatArray
@@ -16,6 +17,8 @@ SHAPES = ((64, 256), (64, 128), (128, 64), (128, 192))
 """Tile shapes beside the square ones, one to a unit."""
 PAIRED = ((256, 256), (256, 128))
 """Tile shapes that two units share."""
+MOST_PER_UNIT = 8.0
+"""Tiles a unit from where on their number no longer shows in waves."""
 
 
 def cut_columns(base: Baseline, byte: float, platform: Platform) -> dict[str, FloatArray]:
@@ -37,6 +40,10 @@ def cut_columns(base: Baseline, byte: float, platform: Platform) -> dict[str, Fl
     columns |= {f"tail_{tm}x{tn}": tail(np.ceil(m / tm) * np.ceil(n / tn) * batch, units) for tm, tn in SHAPES}
     columns |= {f"tail_{tm}x{tn}_pair": tail(np.ceil(m / tm) * np.ceil(n / tn) * batch, units / 2.0)
                 for tm, tn in PAIRED}  # fmt: skip
+    for tm, tn in SERIAL_SHAPES:
+        columns[f"serial_{tm}x{tn}"] = log2(base.details[f"serial_{tm}x{tn}_s"] / base.time_s)
+        per_unit = np.ceil(m / tm) * np.ceil(n / tn) * batch / units
+        columns[f"per_unit_{tm}x{tn}"] = np.asarray(np.minimum(per_unit, MOST_PER_UNIT))
     return columns | {
         "tail_narrow_64": tail(tiles[64], units), "tail_narrow_128": tail(tiles[128], units),
         "log2_narrow_per_unit": log2(tiles[128] / units),

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from kernelcast.analytic.baseline import baseline
-from kernelcast.analytic.gemm_serial import serial_time
+from kernelcast.analytic.gemm_serial import serial_times, tile_time
 from kernelcast.analytic.gemm_tiles import machine
 from kernelcast.analytic.platform import load_platform
 
 
 def _serial(platform: str, *shape: float, precision: str = "fp8") -> float:
     mach = machine(load_platform(platform), precision, "matrix", False)
-    return float(serial_time(mach, *(np.array([size]) for size in shape), precision)[0])
+    return float(serial_times(mach, *(np.array([size]) for size in shape), precision)["rounds_s"][0])
 
 
 def test_a_single_wave_waits_one_latency_a_step() -> None:
@@ -36,8 +36,19 @@ def test_never_shorter_for_more_work(platform: str) -> None:
     for place in range(4):
         shape = [other, other, other, np.ones(sizes.shape)]
         shape[place] = sizes
-        times = serial_time(mach, *shape, "bf16")
-        assert np.all(np.diff(times) >= 0.0) and times[-1] > times[0]
+        for times in serial_times(mach, *shape, "bf16").values():
+            assert np.all(np.diff(times) >= 0.0) and times[-1] > times[0]
+
+
+def test_each_tile_counts_its_own_waves_and_none_is_below_the_least() -> None:
+    mach = machine(load_platform("mi300x"), "fp8", "matrix", False)
+    shape = [np.array([size]) for size in (256.0, 1280.0, 4096.0, 1.0)]
+    # 16 x 64: 16 * 20 = 320 tiles on 304 units, two waves; 128 x 128: 2 * 10 = 20 tiles, one wave; 32 steps each
+    assert tile_time(mach, 16, 64, *shape, "fp8")[0] == pytest.approx(2 * 32 * mach.latency_s)
+    step = max(mach.latency_s, 2.0 * 128**3 / mach.unit_flop_per_s)
+    found = serial_times(mach, *shape, "fp8")
+    assert found["serial_128x128_s"][0] == pytest.approx(32 * step)
+    assert found["rounds_s"][0] <= min(times[0] for name, times in found.items() if name != "rounds_s")
 
 
 def test_it_is_a_by_product_and_no_part_of_the_time() -> None:
