@@ -46,8 +46,10 @@ ABSOLUTE = frozenset({
 })  # fmt: skip
 """Columns that are an amount or a time: the same value is small work on one platform and large on another."""
 UNSTEADY: dict[str, frozenset[str]] = {
-    "gemm": frozenset({"log2_serial", *(f"serial_{tm}x{tn}" for tm, tn in TILES), *(f"share_{name}" for name in SHARES)}),
-}
+    "gemm": frozenset({
+        "log2_serial", *(f"serial_{tm}x{tn}" for tm, tn in TILES), *(f"share_{name}" for name in SHARES),
+    }),
+}  # fmt: skip
 """Columns of a family that the platforms left out in turn were predicted better without: how much of the latency a
 library hides differs from one generation to the next."""
 TREES: dict[str, Any] = {
