@@ -234,6 +234,33 @@ def attention(a: Arguments, base: Baseline, byte: float, platform: Platform) -> 
     }  # fmt: skip
 
 
+def weighted_sums(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
+    """Sums over all inputs by a block of 16 outputs: few blocks, each with a long walk."""
+    inputs, hidden = np.asarray(a["inputs"], dtype=np.float64), np.asarray(a["hidden"], dtype=np.float64)
+    slots = platform.value("compute_units")
+    blocks = np.ceil(hidden / 16.0)
+    weights = inputs * hidden * byte
+    return {"log2_walk": log2(np.ceil(blocks / (8.0 * slots)) * inputs), "log2_blocks": log2(blocks / slots),
+            "tail_blocks": tail(blocks, slots), "log2_weights_over_cache": log2(weights / platform.value("l2_size")),
+            "pad_hidden_16": padding_log2(hidden, 16.0), "pad_hidden_32": padding_log2(hidden, 32.0),
+            "row_is_whole": (hidden * byte % 32.0 == 0) * 1.0}  # fmt: skip
+
+
+def grid_blocks(across: str, down: str, width: float, height: float, deep: str = "") -> Any:
+    """Columns of a kernel with a thread a cell in blocks of width × height: padding at the edges, last wave."""
+
+    def columns(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
+        x, y = np.asarray(a[across], dtype=np.float64), np.asarray(a[down], dtype=np.float64)
+        z = np.asarray(a[deep], dtype=np.float64) if deep else 1.0
+        blocks, slots = np.ceil(x / width) * np.ceil(y / height) * z, 8.0 * platform.value("compute_units")
+        return {"pad_across": padding_log2(x, width), "pad_down": padding_log2(y, height),
+                "log2_blocks": log2(blocks / slots), "tail_blocks": tail(blocks, slots),
+                "log2_line": log2(x * byte), "log2_plane": log2(x * y * byte),
+                "line_is_whole": (x * byte % 32.0 == 0) * 1.0}  # fmt: skip
+
+    return columns
+
+
 def dense_columns(dense: FloatArray, row_mean: FloatArray, row_max: FloatArray) -> Columns:
     """A warp walks a sparse row once for every 32 dense columns: idle lanes, and the longest walk."""
     walks = np.ceil(dense / 32.0)

@@ -123,6 +123,10 @@ EXTRA = {
     "spmv_hybrid": _row_spread, "sptrsv": _row_spread, "bfs": _frontier, "attention": cuts.attention,
     "softmax": cuts.normalised_rows, "layernorm": cuts.normalised_rows, "gather": cuts.table_density,
     "scatter_add": cuts.table_density, "histogram": cuts.bins, "hash_probe": cuts.probes,
+    "backprop": cuts.weighted_sums, "stencil_7pt": cuts.grid_blocks("nx", "ny", 32.0, 8.0, "nz"),
+    "stencil2d": cuts.grid_blocks("cols", "rows", 64.0, 16.0), "hotspot": cuts.grid_blocks("cols", "rows", 16.0, 16.0),
+    "srad": cuts.grid_blocks("cols", "rows", 16.0, 16.0), "transpose": cuts.grid_blocks("n", "m", 32.0, 32.0),
+    "stencil_5pt": cuts.grid_blocks("width", "height", 32.0, 8.0),
 }  # fmt: skip
 
 

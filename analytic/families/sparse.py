@@ -90,7 +90,8 @@ def _spmm(a: Arguments, byte: float) -> Work:
     x = np.minimum(nnz, a["cols"]) * dense * byte
     return make_work(
         2.0 * nnz * dense, _csr(a, byte) + x, rows * dense * byte, threads=rows * dense,
-        reread_byte=np.maximum(nnz * dense * byte - x, 0.0), chain=a["known_longest"] / 8.0 * np.ceil(dense / 32.0) + 2.0,
+        reread_byte=np.maximum(nnz * dense * byte - x, 0.0),
+        chain=a["known_longest"] / 8.0 * np.ceil(dense / 32.0) + 2.0,
     )  # fmt: skip
 
 
