@@ -234,6 +234,15 @@ def attention(a: Arguments, base: Baseline, byte: float, platform: Platform) -> 
     }  # fmt: skip
 
 
+def stream(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
+    """Whole vectors and whole blocks: an incomplete block of PyTorch's element-wise kernels takes a slower path."""
+    n = np.asarray(a["n"], dtype=np.float64)
+    slots = platform.value("compute_units")
+    whole = {f"whole_{block}": (n % block == 0) * 1.0 for block in (4, 8, 512, 1024, 2048)}
+    waves = {"tail_vectors": tail(np.ceil(n / 512.0), 16.0 * slots), "tail_wide": tail(np.ceil(n / 1024.0), slots)}
+    return whole | waves | {"log2_n_per_unit": log2(n / slots)}
+
+
 def weighted_sums(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
     """Sums over all inputs by a block of 16 outputs: few blocks, each with a long walk."""
     inputs, hidden = np.asarray(a["inputs"], dtype=np.float64), np.asarray(a["hidden"], dtype=np.float64)

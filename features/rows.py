@@ -126,6 +126,7 @@ EXTRA = {
     "backprop": cuts.weighted_sums, "stencil_7pt": cuts.grid_blocks("nx", "ny", 32.0, 8.0, "nz"),
     "stencil2d": cuts.grid_blocks("cols", "rows", 64.0, 16.0), "hotspot": cuts.grid_blocks("cols", "rows", 16.0, 16.0),
     "srad": cuts.grid_blocks("cols", "rows", 16.0, 16.0), "transpose": cuts.grid_blocks("n", "m", 32.0, 32.0),
+    **dict.fromkeys(("vector_copy", "vector_scale", "vector_add", "triad", "relu"), cuts.stream),
     "stencil_5pt": cuts.grid_blocks("width", "height", 32.0, 8.0),
 }  # fmt: skip
 
