@@ -94,9 +94,11 @@ def _attention(a: Arguments, byte: float) -> Work:
     q_byte = batch * heads * q * dim * max(byte, 2.0)
     cache_byte = stored_byte(a["kv_precision"], byte)
     kv_byte = 2.0 * batch * kv_heads * np.minimum(kv, window + q) * dim * cache_byte
+    # the queries of a group read its keys once where each head has a single query, else every head reads for itself
+    readers = np.where(q == 1.0, kv_heads * np.ceil(heads / kv_heads / 128.0), heads * np.ceil(q / 128.0))
     return make_work(
         flop, q_byte + kv_byte, q_byte, threads=batch * heads * q * dim, unit="matrix", chain=kv / 64.0,
-        reread_byte=np.maximum(batch * heads * np.ceil(q / 128.0) * 2.0 * visible * dim * cache_byte - kv_byte, 0.0),
+        reread_byte=np.maximum(batch * readers * 2.0 * visible * dim * cache_byte - kv_byte, 0.0),
     )  # fmt: skip
 
 
