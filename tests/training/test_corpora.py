@@ -61,7 +61,7 @@ def test_missing_data_says_how_to_get_it(name: str, tmp_path: Path, monkeypatch:
 
 def test_missing_package_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"pip install --no-deps aiconfigurator-core==0\.12\.0"):
+    with pytest.raises(InputError, match=r"pip install 'kernelcast\[corpora\]'"):
         load_corpus("aiconfigurator", tmp_path)
     with pytest.raises(InputError, match="did you mean ginkgo"):
         load_corpus("gingko")
