@@ -118,7 +118,7 @@ def bins(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Colum
     """Counts in shared memory where they fit in 48 KiB: blocks that fit on a unit, and what each clears and merges."""
     count, n = np.asarray(a["bins"], dtype=np.float64), np.asarray(a["n"], dtype=np.float64)
     slots = platform.value("compute_units")
-    shared = (count * 4.0 <= 49152.0) * 1.0
+    shared = (count * 4.0 <= 49152.0).astype(np.float64)
     resident = np.clip(np.floor((platform.get("shared_mem_per_cu") or 65536.0) / (4.0 * count + 1024.0)), 1.0, 8.0)
     blocks = np.minimum(np.ceil(n / 256.0), 4.0 * slots)
     return {"log2_draws_per_entry": log2(n / count), "bins_shared": shared, "log2_resident": log2(resident),
@@ -223,11 +223,12 @@ def attention(a: Arguments, base: Baseline, byte: float, platform: Platform) -> 
         "log2_blocks": log2(old / slots), "tail_blocks": tail(old, slots), "tail_blocks_2": tail(old, 2.0 * slots),
         "log2_group": log2(group), "log2_kv_over_q": log2(kv / q), "log2_bh": log2(batch * heads),
         "log2_batch_kv_heads": log2(batch * kv_heads),
-        "swapped": swapped * 1.0, "log2_parts": log2(parts), "is_split": (parts > 1) * 1.0,
+        "swapped": swapped.astype(np.float64), "log2_parts": log2(parts), "is_split": (parts > 1).astype(np.float64),
         "log2_grid": log2(blocks / slots), "log2_serial": log2(serial), "log2_rounds": log2(rounds),
         "log2_round_flop": log2(rounds * key_block(dim) * dim), "tail_grid": tail(blocks, 2.0 * slots),
         "pad_rows_64": padding_log2(rows, 64.0), "pad_rows_128": padding_log2(rows, 128.0),
-        "pad_keys": padding_log2(kv, key_block(dim)), "log2_rows": log2(rows), "short_rows": (rows <= 64) * 1.0,
+        "pad_keys": padding_log2(kv, key_block(dim)), "log2_rows": log2(rows),
+        "short_rows": (rows <= 64).astype(np.float64),
         "log2_key_reads": log2(batch * columns * np.ceil(rows / edge) * kv * dim * byte),
         "causal_serial": causal * log2(np.maximum(kv / key_block(dim), 1.0)),
         "whole_keys": (kv % 64 == 0) * 1.0, "whole_rows": (q % 64 == 0) * 1.0,

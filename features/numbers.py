@@ -23,7 +23,7 @@ def alignment_log2(size: FloatArray, byte: float, cap: float = 7.0) -> FloatArra
     return np.asarray(np.minimum(np.log2(lowest), cap))
 
 
-def padding_log2(size: FloatArray, tile: float) -> FloatArray:
+def padding_log2(size: FloatArray, tile: float | FloatArray) -> FloatArray:
     """log₂ of padded over given size for a tile edge: 0 where it divides, 1 where half of the work is padding."""
     return np.asarray(np.log2(np.ceil(size / tile) * tile / size))
 

@@ -56,7 +56,8 @@ FAMILIES: tuple[Family, ...] = (
             Param("threads", "real", required=False, default=1e6), Param("l2_bytes", "real", required=False),
             Param("working_set", "real", required=False), Param("launches", required=False, default=1.0),
             Param("registers", "real", required=False), Param("smem_bytes", "real", required=False),
-            Param("int_ops", "real", required=False), Param("fp_inst", "real", required=False), Param("name", "text", required=False),
+            Param("int_ops", "real", required=False), Param("fp_inst", "real", required=False),
+            Param("name", "text", required=False),
             Param("grid", "list", required=False), Param("block", "list", required=False)),
            _segment, "balanced", meaning="a profiled kernel with counted FLOP and bytes"),
 )  # fmt: skip
