@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .adapted import joint_log
-from .fewrows import PULL, PULL_SOURCE, UNSEEN, FewProcess, fit_few_process, pulled_multipliers
+from .fewrows import PULL, PULL_SOURCE, UNSEEN, UNSEEN_SOURCE, FewProcess, fit_few_process, pulled_multipliers
 from .fewterms import expected
 from .network import Network, fit_network
 from .residual import fit_booster
@@ -104,7 +104,7 @@ def _terms(few: Few, at: Index, seed: int) -> Fit:
     if not few.has_source:
         return Fit(pulled_multipliers(few.terms[at], time_s, expected(), PULL, UNSEEN))
     scaled = few.terms[at] * np.exp(few.carried[at])[:, None]
-    return Fit(pulled_multipliers(scaled, time_s, few.prior, PULL_SOURCE))
+    return Fit(pulled_multipliers(scaled, time_s, few.prior, PULL_SOURCE, UNSEEN_SOURCE))
 
 
 def _with_process(fit: Fit, few: Few, at: Index, search: bool) -> Fit:

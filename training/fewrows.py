@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 PULL, UNSEEN = 0.1, 0.3
 """Strength of the pull of a family's multipliers to the expected ones where there is no source (times √rows), and the
 share of the time that a term which the rows hardly show counts for in it: unseen terms stay as they are."""
-PULL_SOURCE = 1.0
+PULL_SOURCE, UNSEEN_SOURCE = 1.0, 0.03
 """The same towards the multipliers of a source model, which were fitted to thousands of rows."""
 AMPLITUDE, LENGTH, NOISE, BIAS = 0.2, 3.0, 0.05, 0.15
 """Prior of the process in log time: size of the smooth error, its length in scaled units (times √columns ÷ 2), noise of
@@ -33,18 +33,17 @@ def relative_terms(contributions: Floats, time_s: Floats) -> Floats:
     return np.asarray(contributions / time_s[:, None])
 
 
-def pulled_multipliers(contributions: Floats, time_s: Floats, prior: Floats, pull: float, unseen: float = 0.0
+def pulled_multipliers(contributions: Floats, time_s: Floats, prior: Floats, pull: float, unseen: float = 1e-3
                        ) -> Floats:  # fmt: skip
     """Non-negative u of T ≈ Σ uⱼ·contributionⱼ by relative least squares, pulled to `prior` (terms,).
 
     contributions: (n, terms) [s]; a term that the rows do not show stays at its prior. The pull is as strong as the
-    term's typical share, with unseen > 0 as its mean share and at least that.
+    term's mean share of the time, and at least as for a share of `unseen`.
     """
     from scipy.optimize import nnls
 
     shares = relative_terms(contributions, time_s)
-    typical = np.maximum(shares.mean(axis=0), unseen) if unseen else np.maximum(np.median(shares, axis=0), 1e-3)
-    weight = pull * np.sqrt(len(time_s)) * typical
+    weight = pull * np.sqrt(len(time_s)) * np.maximum(shares.mean(axis=0), unseen)
     solution, _ = nnls(np.vstack([shares, np.diag(weight)]), np.concatenate([np.ones(len(time_s)), weight * prior]))
     return np.asarray(solution)
 
