@@ -101,6 +101,12 @@ class FamilyModel:
     rows: int = 0
     note: str = ""
 
+    @property
+    def ambiguous(self) -> bool:
+        """Whether a row without an implementation may be any of several: no vendor's library is the usual one."""
+        several = len(set(self.domain.implementations) - set(MISSING)) > 1
+        return several and not FAMILIES[self.family].reference
+
     def calibrated_s(self, part: Part) -> Floats:
         """Calibrated analytic time [s] of each row."""
         return self.calibration.predict_s(part.terms, part.regime)

@@ -137,13 +137,16 @@ class Model:
         renamed = known & ~np.isin(given, MISSING) & (given != names)
         half = half * np.where(renamed, SAME_LIBRARY, 1.0)
         strange = 1.0 if seen else TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
-        if not known.all():
-            half = np.where(known, half, self._stranger_half(group.family, half, level))
+        unsaid = np.isin(given, MISSING) & model.ambiguous
+        if not known.all() or unsaid.any():
+            half = np.where(known & ~unsaid, half, self._stranger_half(group.family, half, level))
         half = half * (1.0 + distance) * strange
         _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
              f"faded towards the analytic time, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
         _add(note, renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
              f"x{SAME_LIBRARY:g}")  # fmt: skip
+        _add(note, unsaid, lambda i: f"implementation not given, taken for {names[i]}, band from how far apart "
+             "they are")  # fmt: skip
         _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training, band from how far those that "
              "are differ")  # fmt: skip
         _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "

@@ -73,3 +73,24 @@ def test_multipliers_count_as_known_only_where_rows_show_their_term() -> None:
     launch_share, memory_share = (float(calibration.known_share(t, np.array(["a|fp32"]))[0]) for t in (terms[:1], far))
     assert launch_share > 0.5
     assert memory_share < 0.6 * launch_share
+
+
+def test_an_implementation_left_open_is_named_and_its_band_covers_the_others(frame: pd.DataFrame) -> None:
+    model = fit_model(frame, quick=True)
+    named, left_open = (model.predict(describe(part)) for part in (frame, frame.drop(columns="implementation")))
+    assert set(left_open.implementation) == {"slow"} or set(left_open.implementation) == {"quick"}
+    assert np.all(half_widths(frame, left_open) > half_widths(frame, named))
+    assert "implementation not given, taken for" in left_open.note[0] and "not given" not in named.note[0]
+
+
+def test_a_family_with_a_usual_library_is_not_ambiguous() -> None:
+    rows = two_kinds()
+    sizes = [json.dumps({"m": int(2 ** (6 + i / 40)), "n": 512, "k": 512}) for i in range(len(rows))]
+    rows = rows.assign(kernel="gemm", params=sizes, group=sizes)
+    rows["implementation"] = np.where(rows["implementation"] == "quick", "cublas", "tile16")
+    rows["time_s"] = describe(rows).baseline_s * np.where(rows["implementation"] == "tile16", SLOW, 1.0)
+    model = fit_model(rows, quick=True)
+    own = rows[rows["implementation"] == "cublas"]
+    named, left_open = (model.predict(describe(part)) for part in (own, own.drop(columns="implementation")))
+    np.testing.assert_allclose(left_open.upper_s, named.upper_s)
+    assert set(left_open.implementation) == {"cublas"} and left_open.in_domain.all()
