@@ -2,7 +2,8 @@
 
 Rows of a corpus lie on a coarse grid of sizes, and every row carries the noise of its measurement. Trees answer from
 the rows of one cell of that grid; a network draws one surface through all of them, and the average of the two errs
-less than either. Plain numpy: a fit is some thousand small matrix products.
+less than either. Plain numpy: a fit is some thousand small matrix products. scikit-learn's perceptron has neither the
+loss nor the schedule: 20,000 B200 products, unseen training sites, 7.6 % mean error at best where this one has 6.0.
 
 Layers of SiLU units (Elfwing et al. 2018), trained by Adam (Kingma & Ba 2015) with decoupled weight decay (Loshchilov &
 Hutter 2019), a cosine schedule, and Huber's loss close to the absolute error, so that an outlier pulls like any row.
