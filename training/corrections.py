@@ -41,6 +41,8 @@ SHARES = np.linspace(1.0, 0.0, 21)
 """How far a correction may be shipped, from all the way to not at all."""
 ALONE_PROCESS = 0.5
 """How much of the process is believed where the terms have no source: they and it see the same few rows."""
+CLEARLY = 1.15
+"""So much larger the preferred correction's left-out error may be before the best one takes its place."""
 GAIN = {"few": 0.9, "many": 1.0}
 """A correction must reduce the left-out error of the un-adapted source to this share of it."""
 
@@ -245,8 +247,8 @@ def choose(few: Few, judged: Judged) -> Chosen:
     enough = len(few.log_time) >= FEW
     limit = scores["as it is"] * GAIN["many" if enough else "few"]
     best = min(names, key=lambda name: scores[name])
-    # the average of two learners is the safer choice: it is left only for one that is clearly better
-    first = names[0] if not enough or scores[names[0]] <= 1.05 * scores[best] else best
+    # the average of several learners is the safer choice: it is left only for one that is clearly better
+    first = names[0] if not enough or scores[names[0]] <= CLEARLY * scores[best] else best
     kept = first if scores[first] <= limit else best if scores[best] <= limit else "as it is"
     share = judged.joint_share if kept == ALL else 0.0
     return Chosen(kept, judged.errors[kept], scores, kept == "as it is", joint_share=share)
