@@ -28,6 +28,9 @@ SAME_LIBRARY = 1.6
 UNKNOWN_PRECISION = 2.0
 TWIN_PRECISION = 1.3
 """Widening of the half-width where a label was never seen; chosen, not fitted, and named in the note."""
+NEW_ARCHITECTURE = 1.8
+"""Widening for a GPU of an architecture that no GPU of the training rows has: what the A100 wants when predicted from
+two Hopper GPUs, whose bands only know of each other."""
 TRUST_OCTAVES = 4.0
 """Octaves outside the training box over which what was learned fades to `FamilyModel.beyond_s`.
 
@@ -140,7 +143,9 @@ class Model:
         unsaid = np.isin(given, MISSING) & model.ambiguous
         if not known.all() or unsaid.any():
             half = np.where(known & ~unsaid, half, self._stranger_half(group.family, half, level))
-        half = half * (1.0 + distance) * strange
+        learned_from = self.meta.get("architectures", {}).get(group.family, [])
+        foreign = bool(learned_from) and group.platform.arch not in learned_from
+        half = half * (1.0 + distance) * strange * (NEW_ARCHITECTURE if foreign else 1.0)
         _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
              f"faded towards the analytic time, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
         _add(note, renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
@@ -151,6 +156,8 @@ class Model:
              "are differ")  # fmt: skip
         _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
              f"{group.family}{f', taken for {taken}' if taken != group.precision else ''}, band widened x{strange:g}")
+        _add(note, np.full(index.size, foreign), lambda i: f"no run of a {group.platform.arch} GPU in training, band "
+             f"widened x{NEW_ARCHITECTURE:g}")  # fmt: skip
         _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
         _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {level:.0%} band")
         if model.note:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..analytic.errors import InputError
 from ..analytic.gemm_serial import SHAPES as TILES
-from ..analytic.platform import Platform
+from ..analytic.platform import Platform, load_platform
 from ..features.describe import Group, describe
 from ..features.rows import SHARES
 from .bands import Bands
@@ -307,11 +307,17 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
     meta = {
         "rows": sum(rows.rows for rows in table.values()), "refused": 0, "seed": seed, "folds": 0, "platforms": known,
         "unseen_platform": True,
+        "architectures": {family: _architectures(rows, platforms or {}) for family, rows in table.items()},
         "kinds": kinds,
         "left_out": {family: {item.platform: _score(item.error) for item in left if item.family == family}
                      for family in {item.family for item in left}},
     }  # fmt: skip
     return Model(NAME, name, families, difficulty, typical, bands, _thin(analytic), meta)
+
+
+def _architectures(rows: Across, platforms: Mapping[str, Platform]) -> list[str]:
+    """Architectures that a family was learned from."""
+    return sorted({(platforms.get(name) or load_platform(name)).arch for name in rows.platforms})
 
 
 def _score(error: Floats) -> dict[str, float]:

@@ -11,6 +11,7 @@ import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.features.describe import describe
 from kernelcast.registry.store import model_files, read_model, write_model
+from kernelcast.training.model import NEW_ARCHITECTURE
 from kernelcast.training.runs import validate_runs
 from kernelcast.training.transfer import ABSOLUTE, NAME, fit_transfer, unseen_platform
 
@@ -71,3 +72,16 @@ def test_small_and_stored(table: pd.DataFrame, model: Model, tmp_path: Path) -> 
 def test_one_platform_is_not_enough() -> None:
     with pytest.raises(InputError, match="at least two"):
         fit_transfer(made_up("h200", 1, 1.0, 30))
+
+
+def test_an_architecture_that_no_source_has_is_widened_and_named(table: pd.DataFrame) -> None:
+    hopper = fit_transfer(table[table["platform"].isin(["h100-sxm", "h200"])].reset_index(drop=True), rounds=40)
+    assert hopper.meta["architectures"] == {"gemm": ["hopper"]}
+    rows = describe(made_up("b200", 9, 1.0, 40))
+    foreign = hopper.predict(rows)
+    hopper.meta["architectures"] = {"gemm": ["blackwell", "hopper"]}
+    akin = hopper.predict(rows)
+    np.testing.assert_allclose(np.log(foreign.upper_s / foreign.predicted_s),
+                               NEW_ARCHITECTURE * np.log(akin.upper_s / akin.predicted_s))  # fmt: skip
+    np.testing.assert_allclose(foreign.predicted_s, akin.predicted_s)
+    assert "no run of a blackwell GPU in training" in foreign.note[0] and "blackwell" not in akin.note[0]
