@@ -100,7 +100,8 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
             continue
         part = frame.iloc[here].reset_index(drop=True)
         described = describe(part, {platform_id: platform})
-        given = answer(described, platform, level=level, model=model, analytic=analytic, overridden=tuple(overrides))
+        given = answer(described, platform, level=level, model=model, analytic=analytic, overridden=tuple(overrides),
+                       left_open=True)  # fmt: skip
         predicted = given.predicted
         fine = np.isfinite(predicted.predicted_s)
         bounded = fine & np.isfinite(predicted.upper_s)

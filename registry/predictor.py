@@ -140,8 +140,12 @@ def answer(
     model: Model | str | None = None,
     analytic: bool = False,
     overridden: tuple[str, ...] = (),
+    left_open: bool = False,
 ) -> Answer:
-    """Predict described rows of one platform and say in the notes what a reader must know."""
+    """Predict described rows of one platform and say in the notes what a reader must know.
+
+    left_open: see `Model.predict`.
+    """
     from .fit import parameters_digest
 
     found = resolve_model(platform, model)
@@ -150,7 +154,7 @@ def answer(
         predicted = _analytic(described, found, level)
         label = ANALYTIC
     else:
-        predicted, label = found.predict(described, level), index.label(found)
+        predicted, label = found.predict(described, level, left_open=left_open), index.label(found)
     _name_reference(described, predicted, platform)
     every = np.isfinite(predicted.predicted_s)
     notes = predicted.note

@@ -101,22 +101,26 @@ class Model:
         x = difficulty_rows(part.rows, typical, disagreement, correction)
         return np.maximum(np.exp(np.asarray(self.difficulty.predict(DMatrix(x)), dtype=np.float64)), SMALLEST_SIGMA)
 
-    def predict(self, described: Described, level: float = 0.9) -> Predicted:
-        """Times and bands of described rows (all of this model's platform)."""
+    def predict(self, described: Described, level: float = 0.9, *, left_open: bool = False) -> Predicted:
+        """Times and bands of described rows (all of this model's platform).
+
+        left_open: rows without an implementation were run by one that nobody named, so that their band covers the
+        others, too; else they ask for the reference one.
+        """
         n = described.baseline_s.size
         time, lower, upper, calibrated, sigma = np.full((5, n), np.nan)
         out = Predicted(time, lower, upper, calibrated, sigma, np.zeros(n, dtype=bool),
                         np.full(n, "", dtype=object), np.full(n, "", dtype=object))  # fmt: skip
         for group in described.groups:
             if group.family in self.families:
-                self._predict_group(group, self.families[group.family], level, out)
+                self._predict_group(group, self.families[group.family], level, out, left_open)
             elif group.counts is not None and self.segments is not None:
                 self._predict_counted(group, self.segments, level, out)
             else:
                 self._predict_unseen(group, level, out)
         return out
 
-    def _predict_group(self, group: Group, model: FamilyModel, level: float, out: Predicted) -> None:
+    def _predict_group(self, group: Group, model: FamilyModel, level: float, out: Predicted, left_open: bool) -> None:
         taken = learned_as(group.precision, model.domain.precisions)
         part = part_of(group, model.reference, model.domain.implementations, taken)
         index = group.index
@@ -140,7 +144,7 @@ class Model:
         renamed = known & ~np.isin(given, MISSING) & (given != names)
         half = half * np.where(renamed, SAME_LIBRARY, 1.0)
         strange = 1.0 if seen else TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
-        unsaid = np.isin(given, MISSING) & model.ambiguous
+        unsaid = np.isin(given, MISSING) & model.ambiguous & left_open
         if not known.all() or unsaid.any():
             half = np.where(known & ~unsaid, half, self._stranger_half(group.family, half, level))
         learned_from = self.meta.get("architectures", {}).get(group.family, [])

@@ -77,7 +77,11 @@ def test_multipliers_count_as_known_only_where_rows_show_their_term() -> None:
 
 def test_an_implementation_left_open_is_named_and_its_band_covers_the_others(frame: pd.DataFrame) -> None:
     model = fit_model(frame, quick=True)
-    named, left_open = (model.predict(describe(part)) for part in (frame, frame.drop(columns="implementation")))
+    rows = describe(frame.drop(columns="implementation"))
+    named, left_open = model.predict(describe(frame)), model.predict(rows, left_open=True)
+    asked = model.predict(rows)  # a question takes the reference one
+    np.testing.assert_array_equal(asked.predicted_s, left_open.predicted_s)
+    assert np.all(asked.upper_s < left_open.upper_s) and asked.note[0] == named.note[0]
     assert set(left_open.implementation) == {"slow"} or set(left_open.implementation) == {"quick"}
     assert np.all(half_widths(frame, left_open) > half_widths(frame, named))
     assert "implementation not given, taken for" in left_open.note[0] and "not given" not in named.note[0]
@@ -91,6 +95,7 @@ def test_a_family_with_a_usual_library_is_not_ambiguous() -> None:
     rows["time_s"] = describe(rows).baseline_s * np.where(rows["implementation"] == "tile16", SLOW, 1.0)
     model = fit_model(rows, quick=True)
     own = rows[rows["implementation"] == "cublas"]
-    named, left_open = (model.predict(describe(part)) for part in (own, own.drop(columns="implementation")))
+    named = model.predict(describe(own))
+    left_open = model.predict(describe(own.drop(columns="implementation")), left_open=True)
     np.testing.assert_allclose(left_open.upper_s, named.upper_s)
     assert set(left_open.implementation) == {"cublas"} and left_open.in_domain.all()
