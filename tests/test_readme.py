@@ -34,6 +34,31 @@ def test_accuracy_table_is_the_generated_one(split: str) -> None:
         assert cell == pytest.approx(expected, abs=0.0501), method
 
 
+CURVES = {
+    "gemm-b200-new": "B200 bf16 products", "gemm-mi300x-new": "MI300X fp8 products",
+    "spmv-mi250x-new": "MI250X CSR products",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("split", CURVES)
+def test_learning_curves_are_the_generated_ones(split: str) -> None:
+    (line,) = [line for line in README.splitlines() if line.startswith(f"| {CURVES[split]}")]
+    printed = [cell.strip() for cell in line.split("|")[2:-1]]
+    found = {int(point["runs"]): point["mape"] for point in SPLITS[split]["curve"]}
+    for count, cell in zip((0, 5, 20, 50, 200), printed, strict=True):
+        assert cell == "–" if count not in found else float(cell) == pytest.approx(found[count], abs=0.0501), count
+
+
+def test_figures_of_the_text_are_the_generated_ones() -> None:
+    text = " ".join(README.split())
+    few = [SPLITS[f"mi300a-{count}"]["methods"]["hybrid"]["mape"] for count in (5, 8)]
+    assert f"MI300A: {few[0]:.1f} % from 5 runs of each, {few[1]:.1f} % from 8" in text
+    for split, words in (("segment-h200", "from full counters"), ("segment-h200-work", "from FLOP and bytes alone")):
+        errors = SPLITS[split]["methods"]["hybrid"]
+        triple = " / ".join(f"{errors[name]:.1f}" for name in ("mape", "median_ape", "p90_ape"))
+        assert f"{triple} % {words}" in text
+
+
 def test_champion_errors_are_those_in_the_shipped_models() -> None:
     printed = dict(re.findall(r"^\| ([a-z0-9-]+) \| [^|]+ \| ([0-9.]+) % \|$", README, re.MULTILINE))
     shipped = {}
