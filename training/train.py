@@ -178,12 +178,14 @@ def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], 
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     names = sorted(by_family)
     largest_first = sorted(names, key=lambda name: -sum(len(group.index) for group in by_family[name]))
     done = 0
     # warning filters are one for all threads, so they are set here and not in each fit
-    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    # families run side by side: matrix products with threads of their own would only wait for each other
+    with warnings.catch_warnings(), threadpool_limits(1), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         warnings.simplefilter("ignore", ConvergenceWarning)  # a length scale at its bound only says "not needed"
         futures = {name: pool.submit(work, name, by_family[name]) for name in largest_first}
         waiting = {future: name for name, future in futures.items()}
