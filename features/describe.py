@@ -12,9 +12,9 @@ from ..analytic.baseline import Baseline, baseline_of_work
 from ..analytic.errors import InputError, KernelcastError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
-from ..analytic.work import FloatArray, arguments, element_byte
+from ..analytic.work import FloatArray, arguments
 from .rows import Rows, family_rows
-from .segment import Counts, counts_of_arguments, on_units
+from .segment import Counts, counts_of, work_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,10 +117,8 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
         if counted and "bytes" not in raw:
             raise InputError(f"kernel family {kernel!r} is unknown and the row has no counted flops and bytes")
     arrays = arguments(family, raw or {family.params[0].name: np.full(index.size, np.nan)}, kernel)
-    work = family.work(arrays, element_byte(precision))
-    if family.name == "segment":
-        work = on_units(work, precision)
+    work = work_of(family, arrays, precision)
     base = baseline_of_work(family, work, precision, platform, cache=cache)
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])
-    counts = counts_of_arguments(arrays, precision, cache) if family.name == "segment" else None
+    counts = counts_of(family, arrays, precision, cache)
     return Group(platform, family.name, precision, cache, index, base, rows, counts)

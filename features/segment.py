@@ -18,8 +18,9 @@ from ..analytic.baseline import arithmetic_precision, launch_floor_s, memory_of
 from ..analytic.cachemodel import knee_hit_rate
 from ..analytic.errors import InputError
 from ..analytic.platform import Platform
-from ..analytic.work import FloatArray, Work, element_byte
+from ..analytic.work import Family, FloatArray, Work, element_byte
 
+SEGMENT = "segment"
 LEVELS = ("work", "traffic", "profile")
 LAUNCH_L2_BYTE = 150e3
 """L2 traffic of a launch that does nothing: the least counted on the H200 is 0.14 to 0.21 MB a launch."""
@@ -110,9 +111,15 @@ def counts_of_arguments(a: Mapping[str, NDArray[Any]], precision: str, cache: st
     )  # fmt: skip
 
 
-def on_units(work: Work, precision: str) -> Work:
-    """The work of a segment with its FLOP on the units that its precision is taken to run on."""
-    return replace(work, unit="matrix") if precision in MATRIX else work
+def work_of(family: Family, a: Mapping[str, NDArray[Any]], precision: str) -> Work:
+    """Work of a family's validated arguments; a segment's FLOP on the units that its precision is taken to run on."""
+    work = family.work(a, element_byte(precision))
+    return replace(work, unit="matrix") if family.name == SEGMENT and precision in MATRIX else work
+
+
+def counts_of(family: Family, a: Mapping[str, NDArray[Any]], precision: str, cache: str) -> Counts | None:
+    """Counts of the family `segment`; None for any other, which has parameters of its own."""
+    return counts_of_arguments(a, precision, cache) if family.name == SEGMENT else None
 
 
 def counts_of_work(work: Work, precision: str, cache: str) -> Counts:

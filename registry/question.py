@@ -14,12 +14,12 @@ from ..analytic.errors import InputError, RefusedError, nearest_names
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform
 from ..analytic.work import Family, Param, arguments, element_byte, usage
+from ..features.segment import SEGMENT, counts_of, work_of
 from .used import recording
 
 if TYPE_CHECKING:
     from ..features.describe import Described
 
-SEGMENT = "segment"
 COUNTED = ("flops", "bytes")
 """What a kernel of no known family is predicted from."""
 LARGEST = {"size": 2.0**53, "real": 1e30}
@@ -43,14 +43,11 @@ class Question:
         """Baseline and features on a platform, and the names of the platform parameters that were read for it."""
         from ..features.describe import Described, Group
         from ..features.rows import family_rows
-        from ..features.segment import counts_of_arguments, on_units
 
         watched, recorder = recording(platform)
         arrays = arguments(self.family, {k: _cell(v) for k, v in self.params.items()}, self.kernel)
         with np.errstate(over="ignore", invalid="ignore"):
-            work = self.family.work(arrays, element_byte(self.precision))
-            if self.family.name == SEGMENT:
-                work = on_units(work, self.precision)
+            work = work_of(self.family, arrays, self.precision)
             if not np.isfinite([work.flop[0], work.compulsory_byte[0], work.working_set_byte[0]]).all():
                 raise InputError(f"{self.kernel}: the sizes are too large: work or bytes exceed what a number can hold")
             base = baseline_of_work(self.family, work, self.precision, watched, cache=self.cache)
@@ -60,7 +57,7 @@ class Question:
             rows = family_rows(self.family, arrays, base, self.precision, self.cache, platform, label)
         if not np.isfinite(base.time_s).all():
             raise InputError(f"{self.kernel}: the sizes are too large for a time that a number can hold")
-        counts = counts_of_arguments(arrays, self.precision, self.cache) if self.family.name == SEGMENT else None
+        counts = counts_of(self.family, arrays, self.precision, self.cache)
         group = Group(platform, self.family.name, self.precision, self.cache, np.arange(1), base, rows, counts)
         described = Described(base.time_s, base.naive_s, base.bound.seconds, np.array([base.route], dtype=object),
                               base.guard, (group,), {})  # fmt: skip

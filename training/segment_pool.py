@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from ..analytic.baseline import Baseline, baseline_of_work
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform
-from ..analytic.work import Work, arguments, element_byte
+from ..analytic.work import Work, arguments
 from ..features.describe import Described, describe
 from ..features.params import canonical_params, parse_distinct
-from ..features.segment import FLOP_OF_FP, Counts, counts_of_work, make_counts, on_units, stack
+from ..features.segment import FLOP_OF_FP, SEGMENT, Counts, counts_of_work, make_counts, stack, work_of
 from .splits import group_draw
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ MOST_OF_GROUP = 4
 KEY = ("kernel", "implementation", "precision", "params", "cache")
 STRANGE_PRECISION, STRANGE_IMPLEMENTATION = 3.0, 2.0
 """What another precision or implementation adds to the distance of a counted call, in octaves of its size."""
-SEGMENT = "segment"
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,7 @@ def analytic_parts(counts: Counts, platform: Platform) -> list[tuple[NDArray[np.
             part = counts.take(rows)
             given = {"flops": part.flop, "bytes": part.byte, "l2_bytes": part.l2_byte, "launches": part.launches,
                      "working_set": part.working_set_byte, "threads": part.threads}  # fmt: skip
-            work = on_units(family.work(arguments(family, given), element_byte(str(precision))), str(precision))
+            work = work_of(family, arguments(family, given), str(precision))
             out.append((rows, baseline_of_work(family, work, str(precision), platform,
                                                cache="cold" if cold else "warm")))  # fmt: skip
     return out
