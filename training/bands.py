@@ -67,6 +67,11 @@ OF_GROUP = 20
 MOST_SCORES = 4000
 
 
+def midpoints(count: int) -> Floats:
+    """Levels of `count` quantiles that stand for equal shares of a sample."""
+    return np.asarray((np.arange(count) + 0.5) / count)
+
+
 def sorted_scores(scores: Floats) -> Floats:
     """Scores downwards; of very many, evenly spaced order statistics: the quantiles stay, the file shrinks."""
     ordered = np.sort(scores)[::-1]
@@ -109,6 +114,6 @@ def _class_scores(scores: Floats, group: NDArray[Any] | None) -> Floats:
         return sorted_scores(scores)
     order = np.argsort(group, kind="stable")
     ends = np.flatnonzero(np.diff(np.unique(group[order], return_inverse=True)[1])) + 1
-    at = (np.arange(OF_GROUP) + 0.5) / OF_GROUP
+    at = midpoints(OF_GROUP)
     balanced = [np.quantile(part, at, method="inverted_cdf") for part in np.split(scores[order], ends)]
     return sorted_scores(np.concatenate([*balanced, np.full(OF_GROUP, np.inf)]))

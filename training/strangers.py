@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .bands import FEWEST_SCORES, Bands, sorted_scores
+from .bands import FEWEST_SCORES, Bands, midpoints, sorted_scores
 from .encode import MISSING
 from .family import FamilyModel, Part, take
 from .residual import to_residual
@@ -42,7 +42,7 @@ def _scores(model: FamilyModel, parts: Sequence[Part], time_s: Floats) -> Floats
         to_residual(time_s[part.index], model.calibrated_s(masked)) - model.log_correction(masked)[0]
         for part in parts for masked in [unlabelled(part)]
     ])  # fmt: skip
-    at = (np.arange(OF_IMPLEMENTATION) + 0.5) / OF_IMPLEMENTATION
+    at = midpoints(OF_IMPLEMENTATION)
     return np.concatenate([np.quantile(np.abs(error[names == name]), at) for name in known])
 
 
@@ -50,8 +50,7 @@ def stranger_bands(learned: Iterable[tuple[FamilyModel, Sequence[Part]]], time_s
     """Scores of unknown implementations by family and pooled (every family the same weight); time_s: (n,) [s]."""
     own = {model.family: _scores(model, [_few(part) for part in parts], time_s) for model, parts in learned}
     own = {family: scores for family, scores in own.items() if len(scores) >= FEWEST_SCORES}
-    at = (np.arange(OF_IMPLEMENTATION) + 0.5) / OF_IMPLEMENTATION
-    pooled = [np.quantile(scores, at) for scores in own.values()]
+    pooled = [np.quantile(scores, midpoints(OF_IMPLEMENTATION)) for scores in own.values()]
     return Bands(sorted_scores(np.concatenate([*pooled, np.zeros(0)])),
                  {family: sorted_scores(scores) for family, scores in own.items()})  # fmt: skip
 

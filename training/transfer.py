@@ -22,7 +22,7 @@ from ..analytic.gemm_serial import SHAPES as TILES
 from ..analytic.platform import Platform, load_platform
 from ..features.describe import Group, describe
 from ..features.rows import SHARES
-from .bands import Bands
+from .bands import Bands, midpoints
 from .calibration import TERMS, Calibration, fit_calibration
 from .domain import fit_domain
 from .encode import Encoder
@@ -273,7 +273,7 @@ def _thin(scores: Floats) -> Floats:
     """At most MOST_SCORES scores with the same quantiles, sorted downwards."""
     if len(scores) <= MOST_SCORES:
         return np.sort(scores)[::-1]
-    return np.quantile(scores, (np.arange(MOST_SCORES) + 0.5) / MOST_SCORES)[::-1].copy()
+    return np.quantile(scores, midpoints(MOST_SCORES))[::-1].copy()
 
 
 def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | None = None, name: str = NAME,
