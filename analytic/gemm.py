@@ -29,7 +29,7 @@ from .gemm_tiles import (
 from .gemm_traffic import bound_time, gemm_traffic, traffic_time
 from .occupancy import GemmOccupancy, gemm_occupancy
 from .platform import Platform
-from .stage import compute_time, register_accumulators_fit, tmem_demand
+from .stage import compute_time, register_accumulators_fit, smem_per_step, tmem_demand
 from .validity import BoolArray, FloatArray, at_least_one
 from .wavefront import wavefront_round_time
 from .waves import cta_count, full_waves, k_tile_count, wave_count
@@ -176,18 +176,22 @@ def _in_tmem(platform: Platform, precision: str, unit: str) -> bool:
     return unit == "matrix" and precision != "fp64" and (platform.get("tmem_per_cu") or 0.0) > 0.0
 
 
-def _stages(platform: Platform, tiles: Tiles, element: float) -> FloatArray:
-    step_byte = (tiles.tile_m + tiles.tile_n) * tiles.tile_k * element
+def _stages(platform: Platform, tiles: Tiles, element: float, in_tmem: bool) -> FloatArray:
+    strategy = platform.switch("tmem_strategy") if in_tmem else "A"
+    step_byte = smem_per_step(tiles.tile_m, tiles.tile_n, tiles.tile_k, element, strategy)
     return np.minimum(np.floor(platform.value("shared_mem_per_cu") / step_byte), MAX_STAGES)
 
 
 def _fitting_tiles(platform: Platform, precision: str, unit: str, tile: tuple[int, ...] | None) -> Tiles:
     tiles = candidates(platform, precision, unit, tile)
     element, accumulator = element_byte(precision), accumulator_byte(precision)
-    staged = _stages(platform, tiles, element) >= 2.0
+    in_tmem = _in_tmem(platform, precision, unit)
+    staged = _stages(platform, tiles, element, in_tmem) >= 2.0
     require_some(staged, tile, "two stages of shared memory", platform)
-    if _in_tmem(platform, precision, unit):
-        demand = tmem_demand(tiles.tile_m, tiles.tile_n, tiles.tile_k, accumulator, element)
+    if in_tmem:
+        demand = tmem_demand(
+            tiles.tile_m, tiles.tile_n, tiles.tile_k, accumulator, element, platform.switch("tmem_strategy")
+        )
         held = demand <= platform.value("tmem_per_cu")
         require_some(held, tile, "the tensor memory", platform)
     else:
@@ -243,7 +247,8 @@ def stage_gemm(
     element = element_byte(precision)
     compute_step = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s)
     step_byte = (tiles.tile_m + tiles.tile_n / mach.multicast) * tiles.tile_k * element
-    port_step, stages = step_byte / mach.port_byte_per_s, _stages(platform, tiles, element)
+    port_step = step_byte / mach.port_byte_per_s
+    stages = _stages(platform, tiles, element, _in_tmem(platform, precision, unit))
 
     def unit_step(waves: FloatArray, misses: FloatArray) -> tuple[FloatArray, FloatArray]:
         copy_step = np.maximum(port_step, _latency(mach, misses) / stages)

@@ -21,10 +21,22 @@ import numpy as np
 from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
 from .gemm_tiles import Machine, Tiles, accumulator_byte, output_byte
 from .gemm_traffic import bound_time, gemm_traffic
-from .occupancy import GemmOccupancy, effective_wavefronts
+from .occupancy import GemmOccupancy, effective_wavefronts, occupancy_printed
 from .platform import Platform
-from .stage import compute_time, step_time, tma_store_time, tmem_management_time, tmem_time, tmem_traffic_per_step
-from .stage_io import io_time_effective, sync_time, tma_time_operands
+from .stage import (
+    compute_time,
+    compute_time_2sm,
+    pair_memory_time,
+    pair_sync_time,
+    step_time,
+    step_time_pipelined,
+    store_time,
+    tma_store_time,
+    tmem_management_time,
+    tmem_time,
+    tmem_traffic_per_step,
+)
+from .stage_io import io_time_effective, sync_time, tma_bandwidth, tma_time_operands
 from .validity import FloatArray
 from .wavefront import memory_time_kernel, memory_time_latency, mfma_time, overlap_factor, step_time_printed
 from .waves import cta_count, full_waves, k_tile_count, wave_count
@@ -33,11 +45,13 @@ from .work import element_byte
 CandidateTerms = tuple[dict[str, FloatArray], dict[str, FloatArray], FloatArray]
 
 
-def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray]) -> dict[str, FloatArray]:
+def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray], wave_term: str) -> dict[str, FloatArray]:
     m, n, k, batch = shape
     ctas = cta_count(m, n, tiles.tile_m, tiles.tile_n, batch) * tiles.split
-    waves, even = wave_count(ctas, mach.units), full_waves(ctas, mach.units)
     ones = np.ones_like(ctas)
+    # printed, the kernel time is that of one CTA: what the other CTAs take is then nowhere
+    running = {"grid": ctas, "one_cta": mach.units * ones}[wave_term]
+    waves, even = wave_count(running, mach.units), full_waves(running, mach.units)
     whole_k_tiles = k_tile_count(k, tiles.tile_k)
     k_tiles = np.ceil(whole_k_tiles / tiles.split) * ones
     return {
@@ -53,47 +67,94 @@ def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray]) -> dict[str, Flo
     }
 
 
+def _seconds(platform: Platform, name: str) -> float:
+    """A latency given in cycles [s]."""
+    return platform.value(name) / platform.value("clock_boost")
+
+
+def _tmem_time(platform: Platform, tiles: Tiles, k_tiles: FloatArray, precision: str) -> FloatArray:
+    """T_TMEM of Eq. (2) of a K-step, the accumulator moved `tmem_passes_per_step` times."""
+    d_accum = tiles.tile_m * tiles.tile_n * accumulator_byte(precision)
+    passes = platform.value("tmem_passes_per_step")
+    moved = tmem_traffic_per_step(
+        d_accum * passes + d_accum * (1.0 - passes) / k_tiles,
+        tiles.tile_m * tiles.tile_k * element_byte(precision),
+        platform.switch("tmem_strategy"),
+    )
+    return tmem_time(
+        moved,
+        platform.value("tmem_read_bw_per_cu"),
+        platform.value("tmem_write_bw_per_cu"),
+        _seconds(platform, "tensor_instr_latency"),
+    )
+
+
+def _tma_rate(platform: Platform, mach: Machine) -> FloatArray:
+    """B_TMA of one SM: as the file has it, less what `tma_l2_hit_rate` leaves to HBM."""
+    found, rate = platform.get("tma_l2_hit_rate"), platform.value("tma_bw_per_cu")
+    if found is None:
+        return np.asarray(rate)
+    return tma_bandwidth(found, rate, min(mach.hbm_byte_per_s / mach.units, rate))
+
+
+def _copy_time(platform: Platform, tiles: Tiles, element: float, tma: FloatArray, paired: bool) -> FloatArray:
+    """T_tma of Eq. (4) of a K-step. In a CTA pair each B tile serves both SMs, and D_2CTA crosses the shared memory."""
+    a_tile, b_tile = tiles.tile_m * tiles.tile_k * element, tiles.tile_n * tiles.tile_k * element
+    copies = tma_time_operands(
+        a_tile, b_tile, tma, _seconds(platform, "tma_latency"),
+        platform.get("tma_participants_a") or 1.0,
+        (platform.get("tma_participants_b") or 1.0) * (2.0 if paired else 1.0),
+        order=platform.switch("tma_order"),
+    )  # fmt: skip
+    if not paired:
+        return copies
+    return np.maximum(copies, pair_memory_time(a_tile, b_tile, platform.value("shared_mem_bw_per_cu")))
+
+
+def _store_time(platform: Platform, mach: Machine, c_tile_byte: FloatArray, tma: FloatArray) -> FloatArray:
+    """Write-back of an output tile, by TMA or by plain stores at the SM's share of the HBM bandwidth."""
+    if platform.switch("store_by") == "plain":
+        share = mach.hbm_byte_per_s / mach.units
+        return store_time(c_tile_byte, share, _seconds(platform, "store_setup_latency"))
+    return tma_store_time(c_tile_byte, tma, (platform.get("tma_store_latency") or 0.0) / platform.value("clock_boost"))
+
+
 def stage_terms_published(
     platform: Platform, mach: Machine, tiles: Tiles, shape: list[FloatArray], precision: str, in_tmem: bool
 ) -> CandidateTerms:
     """Terms, details and bound of the stage-centric kernel time, shape (candidates, rows).
 
-    `in_tmem`: accumulators live in tensor memory (not for fp64, nor on parts without it: T_TMEM = 0 there).
+    `in_tmem`: accumulators live in tensor memory (not for fp64, nor on parts without it: T_TMEM = 0 there). What the
+    print leaves open or contradicts is read by the platform's switches (`platform_schema`).
     """
     m, n, k, batch = shape
-    clock = platform.value("clock_boost")
     element = element_byte(precision)
-    grid = _grid(mach, tiles, shape)
+    grid = _grid(mach, tiles, shape, platform.switch("wave_term"))
     k_tiles, waves = grid["k_tiles"], grid["waves"]
-
-    def seconds(name: str) -> float:
-        return platform.value(name) / clock
-
-    d_accum = tiles.tile_m * tiles.tile_n * accumulator_byte(precision)
-    t_tmem = np.zeros_like(k_tiles)
-    if in_tmem:
-        passes = platform.value("tmem_passes_per_step")
-        moved = tmem_traffic_per_step(d_accum * passes + d_accum * (1.0 - passes) / k_tiles, 0.0)
-        t_tmem = tmem_time(
-            moved,
-            platform.value("tmem_read_bw_per_cu"),
-            platform.value("tmem_write_bw_per_cu"),
-            seconds("tensor_instr_latency"),
-        )
-    t_mgmt = tmem_management_time(seconds("tmem_alloc_latency"), seconds("tmem_dealloc_latency"), k_tiles)
-    t_compute = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s, 1.0, t_tmem, t_mgmt)
-    tma = platform.value("tma_bw_per_cu")
-    t_tma = tma_time_operands(
-        tiles.tile_m * tiles.tile_k * element, tiles.tile_n * tiles.tile_k * element, tma, seconds("tma_latency"),
-        order="overlapped",
-    )  # fmt: skip
-    t_sync = sync_time(platform.value("barriers_per_step"), seconds("mbarrier_latency"))
-    t_io = io_time_effective(t_tma, 0.0, t_sync, platform.value("pipeline_overlap_alpha"))
-    t_step = step_time(t_compute, t_io, t_sync, platform.get("step_misc_overhead") or 0.0)
-    out = output_byte(precision)
-    writeback = tma_store_time(
-        tiles.tile_m * tiles.tile_n * out, tma, (platform.get("tma_store_latency") or 0.0) / clock
+    paired = platform.switch("cta_pairs") == "on"
+    t_tmem = _tmem_time(platform, tiles, k_tiles, precision) if in_tmem else np.zeros_like(k_tiles)
+    t_mgmt = tmem_management_time(
+        _seconds(platform, "tmem_alloc_latency"), _seconds(platform, "tmem_dealloc_latency"), k_tiles
     )
+    step = (tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s)
+    t_compute = (
+        compute_time_2sm(*step, platform.value("two_sm_speedup"), t_tmem, t_mgmt)
+        if paired else compute_time(*step, 1.0, t_tmem, t_mgmt)
+    )  # fmt: skip
+    tma = _tma_rate(platform, mach)
+    t_tma = _copy_time(platform, tiles, element, tma, paired)
+    t_sync = sync_time(platform.value("barriers_per_step"), _seconds(platform, "mbarrier_latency"))
+    t_io = io_time_effective(t_tma, 0.0, t_sync, platform.value("pipeline_overlap_alpha"))
+    misc = (platform.get("step_misc_overhead") or 0.0) + (
+        pair_sync_time(1.0, _seconds(platform, "commit_latency")) if paired else 0.0
+    )
+    if platform.switch("k_step") == "pipelined":
+        t_step = step_time_pipelined(t_tma, 0.0, t_compute, t_sync, misc + (platform.get("pipeline_epsilon") or 0.0))
+    else:
+        twice = platform.switch("sync_count") == "twice"
+        t_step = step_time(t_compute, t_io, t_sync, misc, count_sync_twice=twice)
+    out = output_byte(precision)
+    closings = waves if platform.switch("closing") == "each_wave" else 1.0
     busy = waves * k_tiles * t_compute
     compute = busy * grid["wave_efficiency"]
     ones = np.ones_like(k_tiles)
@@ -103,8 +164,8 @@ def stage_terms_published(
         "compute": compute,
         "tail": busy - compute,
         "memory_exposed": waves * k_tiles * (t_step - t_compute),
-        "writeback": writeback * ones,
-        "sync": t_sync * ones,
+        "writeback": _store_time(platform, mach, tiles.tile_m * tiles.tile_n * out, tma) * closings * ones,
+        "sync": t_sync * closings * ones,
     }
     details = {
         **grid,
@@ -151,7 +212,7 @@ def wavefront_terms_published(
     """
     m, n, k, batch = shape
     element, out = element_byte(precision), output_byte(precision)
-    grid = _grid(mach, tiles, shape)
+    grid = _grid(mach, tiles, shape, platform.switch("wave_term"))
     k_tiles, waves = grid["k_tiles"], grid["waves"]
     ones = np.ones_like(k_tiles)
     footprint = ((m + n) * k * element + m * n * out) * batch * ones
@@ -176,8 +237,10 @@ def wavefront_terms_published(
     missed = (1.0 - platform.value("l1_hit_rate")) * (1.0 - platform.value("l2_hit_rate"))
     step_byte = (tiles.tile_m + tiles.tile_n) * tiles.tile_k * element * missed
     t_memory = memory_time_kernel(latency, step_byte, bandwidth / mach.units)
+    by_registers = occupancy_printed(occupancy.vgpr_per_lane * platform.value("warp_size"))
+    resident = {"hardware": occupancy.workgroups * occupancy.waves_per_workgroup, "printed": by_registers}
     waves_active = effective_wavefronts(
-        occupancy.workgroups * occupancy.waves_per_workgroup,
+        resident[platform.switch("occupancy_rule")],
         platform.get("mwp_limit") or 0.0,
         platform.get("cwp_limit") or 0.0,
     )
@@ -207,4 +270,8 @@ def wavefront_terms_published(
         "llc_traffic_byte": traffic.llc_byte if mach.llc_byte_per_s > 0.0 else 0.0 * ones,
         "hbm_traffic_byte": traffic.hbm_byte,
     }
-    return terms, details, bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)
+    bound = bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)
+    if platform.switch("step_form") == "guarded":  # Eq. (1) of every K-step: the longer of the two times, then the rest
+        longer = waves * k_tiles * np.maximum(t_compute, t_memory)
+        bound = np.maximum(bound, longer + terms["launch"] + terms["writeback"] + terms["sync"])
+    return terms, details, bound

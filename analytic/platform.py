@@ -99,6 +99,10 @@ class Platform:
             raise InputError(f"platform {self.id}: parameter '{name}' is not a word")
         return value
 
+    def switch(self, name: str) -> str:
+        """Return how an equation is read (`sync_count`, `step_form`, …); where the file says nothing, the first way."""
+        return self.text(name) if name in self.parameters else PARAMETERS[name].choices[0]
+
     def is_true(self, name: str) -> bool:
         """Return a yes/no parameter (`unified_memory`)."""
         return self.value(name) != 0.0

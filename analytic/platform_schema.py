@@ -39,6 +39,12 @@ def _fractions(**meanings: str) -> list[ParameterSpec]:
     return [ParameterSpec(name, "ratio", meaning, 0.0, 1.0) for name, meaning in meanings.items()]
 
 
+def _switches(**choices: tuple[str, ...]) -> list[ParameterSpec]:
+    """Ways to read the printed equations: (meaning, what holds where no file says otherwise, the other way). They act
+    where equations are taken as printed (as-published sets); `tmem_strategy` also decides what fits."""
+    return [ParameterSpec(name, TEXT, meaning, choices=tuple(ways)) for name, (meaning, *ways) in choices.items()]
+
+
 def _needed(name: str, unit: str, meaning: str, minimum: float = 0.0) -> ParameterSpec:
     return ParameterSpec(name, unit, meaning, minimum, required=True)
 
@@ -56,6 +62,8 @@ _GEOMETRY = [
     *_rows("count", die_count="GPU dies (XCD, GCD)", simds_per_cu="SIMDs or warp schedulers per SM/CU",
            l2_partitions="private L2s: data in one is not seen from another (XCD, GCD)",
            shared_mem_banks="banks of shared memory or LDS", barriers_per_step="N_bar of eq. (7)",
+           tma_participants_a="P of eq. (4): CTAs that share an A tile by multicast; 1 where not given",
+           tma_participants_b="P of eq. (4): CTAs that share a B tile by multicast; 1 where not given",
            loads_in_flight_per_warp="vector loads a warp keeps in flight (Little's law)",
            mwp_limit="memory-warp parallelism limit (Hong & Kim); 0 = not set",
            cwp_limit="compute-warp parallelism limit (Hong & Kim); 0 = not set",
@@ -76,6 +84,20 @@ _GEOMETRY = [
                   choices=("knees", "table3")),
     ParameterSpec("bandwidth_mix", TEXT, "how two levels' bandwidths combine: times add, or the printed weighted mean",
                   choices=("harmonic", "arithmetic")),
+    *_switches(
+        sync_count=("T_sync of eqs. (7) and (8): in the input side only, or in both as printed", "once", "twice"),
+        wave_term=("kernel time over all waves of the grid, or of one CTA as printed", "grid", "one_cta"),
+        step_form=("eq. (12) as printed, or never below the longer of its two times", "printed", "guarded"),
+        k_step=("a K-step by eq. (8), or the steady state of a full pipeline above it", "step", "pipelined"),
+        occupancy_rule=("wavefronts by the hardware's allocation, or by the rule printed under eq. (9)", "hardware",
+                        "printed"),
+        tmem_strategy=("tensor memory holds A: accumulators only, B: the A operand as well", "A", "B"),
+        cta_pairs=("CTA pairs of eq. (6) on adjacent SMs", "off", "on"),
+        tma_order=("TMA copies of A and B side by side, or one after the other", "overlapped", "serial"),
+        store_by=("write-back of an output tile by TMA, or by plain stores", "tma", "plain"),
+        closing=("store and closing barrier once behind the last tile (persistent kernel), or in every wave", "once",
+                 "each_wave"),
+    ),
     ParameterSpec("unified_memory", BOOL, "CPU and GPU share one memory: no host-device copies", required=True),
 ]  # fmt: skip
 
@@ -149,6 +171,7 @@ _MODEL = [
                 typical_sustained_fraction_vector="sustained over peak where a vector rate was not measured",
                 l1_hit_rate="h_L1 of eq. (10) for streaming access",
                 l2_hit_rate="h_L2 of eq. (10) for streaming access",
+                tma_l2_hit_rate="share of TMA loads found in L2, for B_TMA of eq. (4); all of them where not given",
                 decompression_efficiency="eta_DE of eq. (5)"),
     *_rows("ratio", two_sm_speedup="S_2SM of eq. (6), measured",
            two_sm_speedup_model="S_2SM as the paper's model has it",

@@ -74,6 +74,18 @@ def tmem_traffic_per_step(
     return non_negative("d_accum_byte", d_accum_byte) + extra[strategy] * non_negative("a_tile_byte", a_tile_byte)
 
 
+def smem_per_step(
+    tile_m: ArrayLike, tile_n: ArrayLike, tile_k: ArrayLike, operand_byte: ArrayLike, strategy: str = "A"
+) -> FloatArray:
+    """Shared memory one K-step's operands take [B]: A and B tiles, or with strategy "B" the B tile only, since the A
+    operand is in tensor memory (arXiv 2605.04178 section IV.A.1: "reduces SMEM pressure")."""
+    a_operand = {"A": 1.0, "B": 0.0}
+    if strategy not in a_operand:
+        raise InputError(f"TMEM strategy {strategy!r}: A (accumulators only) or B (A operand and accumulators)")
+    rows = a_operand[strategy] * positive("tile_m", tile_m) + positive("tile_n", tile_n)
+    return rows * positive("tile_k", tile_k) * positive("operand_byte", operand_byte)
+
+
 def tmem_spill(
     demand_byte: ArrayLike,
     spill_byte_per_s: ArrayLike,

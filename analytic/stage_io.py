@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .cachemodel import bandwidth_harmonic
 from .errors import InputError
 from .validity import FloatArray, Validity, at_least_one, fraction, non_negative, positive
 
@@ -24,11 +25,19 @@ def tma_time(
 ) -> FloatArray:
     """TMA time of a tile for one CTA [s]: `L_TMA + bytes(T) / (P * B_TMA)`. arXiv 2605.04178 Eq. (4).
 
-    `participants` P CTAs share the tile by multicast; `B_TMA` depends on L2 residency (see `cachemodel`).
+    `participants` P CTAs share the tile by multicast; `B_TMA` depends on L2 residency (`tma_bandwidth`).
     """
     return non_negative("l_tma_s", l_tma_s) + non_negative("tile_byte", tile_byte) / (
         at_least_one("participants", participants) * positive("tma_byte_per_s", tma_byte_per_s)
     )
+
+
+def tma_bandwidth(
+    h_l2: ArrayLike, l2_byte_per_s: ArrayLike, hbm_byte_per_s: ArrayLike
+) -> FloatArray:
+    """B_TMA of arXiv 2605.04178 Eq. (4) [B/s] when the share `h_l2` of the loads is found in L2 ("L2 hit rates strongly
+    affect B_TMA"): the times of hits and misses add. Both rates are one SM's."""
+    return bandwidth_harmonic(h_l2, l2_byte_per_s, hbm_byte_per_s)
 
 
 def tma_time_operands(
