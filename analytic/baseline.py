@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .cachemodel import knee_hit_rate
 from .errors import InputError
@@ -19,6 +19,7 @@ from .families import family as find_family
 from .gemm import resolve_unit, stage_gemm, wavefront_gemm
 from .gemm_serial import serial_times
 from .gemm_tiles import machine
+from .generic import effective_bandwidth
 from .platform import Platform
 from .roofline import guard_bound, naive_roofline
 from .work import Family, FloatArray, Work, arguments, element_byte
@@ -99,6 +100,20 @@ def hit_rate(work: Work, memory: Memory, cache: str) -> tuple[FloatArray, FloatA
     return (np.zeros_like(resident) if cache == "cold" else resident), resident
 
 
+def hbm_rate(platform: Platform, memory: Memory, working_set_byte: ArrayLike) -> FloatArray:
+    """Memory bandwidth of a working set [B/s], Eq. (16): between peak and sustained, or sustained where w0 is 0."""
+    peak = max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s)
+    w0 = platform.get("working_set_scale") or 0.0
+    return effective_bandwidth(working_set_byte, memory.hbm_byte_per_s, peak, w0)
+
+
+def arithmetic_rate(platform: Platform, precision: str, unit: str) -> float:
+    """Sustained arithmetic rate on the generic path [FLOP/s], times the precision's efficiency (section IV.F)."""
+    precision = arithmetic_precision(precision)
+    efficiency = platform.get(f"precision_efficiency_{precision}") or 1.0
+    return platform.sustained_flop_per_s(precision, unit) * efficiency
+
+
 def _bound(work: Work, hbm_byte: FloatArray, peak: float, memory: Memory) -> Bound:
     names = np.array([f"{work.unit} FLOP", "HBM bytes", "cache bytes"])
     amounts = np.stack([work.flop, hbm_byte, work.compulsory_byte])
@@ -123,8 +138,10 @@ def _generic(family: Family, work: Work, precision: str, platform: Platform, cac
     hbm_byte = work.compulsory_byte * (1.0 - h_first) + work.reread_byte * (1.0 - h_again)
     cache_byte = work.compulsory_byte * h_first + work.reread_byte * h_again
     scale = platform.get(f"class_scale_{family.kind}") or 1.0
-    memory_s = (hbm_byte / memory.hbm_byte_per_s + cache_byte / memory.cache_byte_per_s) * scale
-    compute_s = work.flop / platform.sustained_flop_per_s(precision, work.unit)
+    hbm_byte_per_s = hbm_rate(platform, memory, work.working_set_byte)
+    cache_byte_per_s = np.maximum(memory.cache_byte_per_s, hbm_byte_per_s)
+    memory_s = (hbm_byte / hbm_byte_per_s + cache_byte / cache_byte_per_s) * scale
+    compute_s = work.flop / arithmetic_rate(platform, precision, work.unit)
     chain_s = work.chain * memory.latency_s
     longest = np.maximum(np.maximum(memory_s, compute_s), chain_s)
     launch = work.launches * launch_floor_s(platform)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from .baseline import Baseline, arithmetic_precision, launch_floor_s, memory_of
+from .baseline import Baseline, arithmetic_precision, arithmetic_rate, hbm_rate, launch_floor_s, memory_of
 from .gemm_tiles import machine
 from .platform import Platform
 from .units import format_quantity
@@ -61,6 +61,12 @@ def _rate_name(platform: Platform, precision: str, unit: str) -> str:
     return platform.rate_note(arithmetic_precision(precision), unit)
 
 
+def _efficiency_note(platform: Platform, precision: str) -> str:
+    name = f"precision_efficiency_{arithmetic_precision(precision)}"
+    efficiency = platform.get(name) or 1.0
+    return "" if efficiency == 1.0 else f" x {name} {efficiency:g}"
+
+
 def _rescaled(step: Step, scale: float) -> Step:
     time_s = step.time_s * scale
     return replace(step, words=f"{step.words}; × {scale:.4g} (class_scale) = {_time(time_s)}", time_s=time_s,
@@ -77,18 +83,22 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
     level = "LLC" if "llc_bw" in memory.parameters else "L2"
     steps = []
     if work.flop[i]:
-        rate = platform.sustained_flop_per_s(arithmetic_precision(precision), work.unit)
-        steps.append(_quotient("arithmetic", float(work.flop[i]), "FLOP", rate,
-                               _rate_name(platform, precision, work.unit), "Eq. (1), T_compute",
+        rate = arithmetic_rate(platform, precision, work.unit)
+        note = _rate_name(platform, precision, work.unit) + _efficiency_note(platform, precision)
+        steps.append(_quotient("arithmetic", float(work.flop[i]), "FLOP", rate, note, "Eq. (1), T_compute",
                                f"on the {work.unit} units"))  # fmt: skip
     hit = float(details["hit_rate"][i])
     where = f"{level}, hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
+    hbm_byte_per_s = float(hbm_rate(platform, memory, work.working_set_byte[i]))
+    blended = hbm_byte_per_s > memory.hbm_byte_per_s
     if details["hbm_byte"][i]:
-        steps.append(_quotient("memory traffic", float(details["hbm_byte"][i]), "B", memory.hbm_byte_per_s,
-                               "sustained_hbm_bw", "Eq. (1), T_memory",
+        steps.append(_quotient("memory traffic", float(details["hbm_byte"][i]), "B", hbm_byte_per_s,
+                               "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw",
+                               "Eq. (1), T_memory; Eq. (16)" if blended else "Eq. (1), T_memory",
                                f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
     if details["cache_byte"][i]:
-        steps.append(_quotient("cache traffic", float(details["cache_byte"][i]), "B", memory.cache_byte_per_s,
+        steps.append(_quotient("cache traffic", float(details["cache_byte"][i]), "B",
+                               max(memory.cache_byte_per_s, hbm_byte_per_s),
                                f"{level.lower()}_bw", "Eq. (10) as bandwidth, times added",
                                f"{level} ↔ compute units ({where})"))  # fmt: skip
     plain_s = sum(step.time_s for step in steps if step.name.endswith(" traffic"))
