@@ -117,7 +117,8 @@ def _of_family(segments: list[Segment], platform: Platform, precision: str, cach
         out.append(
             Evaluated(
                 time_s=sum(scaled.values()), terms=scaled, bound_s=float(base.bound.seconds[i]),
-                naive_s=float(base.naive_s[i]), limit=_longest(scaled, str(base.bound.limit[i]), base.work.unit),
+                naive_s=float(base.naive_s[i]),
+                limit=_longest(scaled, _slowest_boundary(details, platform), base.work.unit),
                 route=f"{base.route} ({family})", guard=bool(base.guard[i]), flop=float(base.work.flop[i]),
                 byte=float(base.work.compulsory_byte[i]), precision=precision, notes=notes, details=details,
             )
@@ -125,11 +126,22 @@ def _of_family(segments: list[Segment], platform: Platform, precision: str, cach
     return out
 
 
-def _longest(terms: dict[str, float], bound: str, unit: str) -> str:
+def _slowest_boundary(details: dict[str, float], platform: Platform) -> str:
+    """The boundary whose bytes take longest at the platform's sustained rates: "HBM bytes", "cache bytes", …"""
+    memory = memory_of(platform)
+    seconds = {
+        "HBM bytes": (details.get("hbm_byte", details.get("hbm_traffic_byte", 0.0)) / memory.hbm_byte_per_s),
+        "cache bytes": details.get("cache_byte", details.get("llc_traffic_byte", 0.0)) / memory.cache_byte_per_s,
+    }
+    if details.get("l2_traffic_byte"):
+        seconds["L2 bytes"] = details["l2_traffic_byte"] / max(platform.get("l2_bw") or 1e300, memory.hbm_byte_per_s)
+    return max(seconds, key=lambda name: seconds[name])
+
+
+def _longest(terms: dict[str, float], boundary: str, unit: str) -> str:
     """The limit in words: what the longest term waits for."""
-    longest = bound if "bytes" in bound else "HBM bytes"
-    words = {"compute": f"{unit} FLOP", "tail": "last wave", "memory": longest, "memory_exposed": longest,
-             "latency": "latency", "guard": bound, "bound": bound}  # fmt: skip
+    words = {"compute": f"{unit} FLOP", "tail": "last wave", "memory": boundary, "memory_exposed": boundary,
+             "latency": "latency", "guard": "physical bound", "bound": "physical bound"}  # fmt: skip
     name = max(terms, key=lambda key: terms[key])
     return words.get(name, name)
 
@@ -158,6 +170,8 @@ class _Counted:
     scale: FloatArray
     memory_s: FloatArray
     compute_s: FloatArray
+    rates: dict[str, FloatArray]
+    """What the times rest on: `hbm_byte_per_s`, `cache_byte_per_s`, `memory_byte_per_s` (their mix), `flop_per_s`."""
     bound_s: FloatArray
     naive_s: FloatArray
     unit: str
@@ -178,7 +192,8 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
     cache_rate = np.maximum(memory.cache_byte_per_s, hbm)
     printed = "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic"
     mix = bandwidth_arithmetic if printed else bandwidth_harmonic
-    memory_s = byte / mix(hit, cache_rate, hbm)
+    mixed = mix(hit, cache_rate, hbm)
+    memory_s = byte / mixed
     in_flight = _column(segments, "bytes_in_flight")
     small = ~np.isnan(in_flight)
     if small.any():
@@ -191,7 +206,8 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
         rate *= platform.get(f"precision_efficiency_{arithmetic}") or 1.0
         compute_s, flop_s = flop / rate, flop / peak
     else:
-        compute_s, flop_s = np.zeros_like(flop), np.zeros_like(flop)
+        rate, compute_s, flop_s = 0.0, np.zeros_like(flop), np.zeros_like(flop)
+    rates = {"hbm_byte_per_s": hbm, "cache_byte_per_s": cache_rate, "memory_byte_per_s": mixed, "flop_per_s": rate}
     kinds: list[str] = sorted({segment.work_class for segment in segments})
     scales = {name: platform.get(f"class_scale_{name}") or 1.0 for name in kinds}
     scale = np.array([class_scale(s.work_class, scales) * s.m_case for s in segments])
@@ -199,7 +215,8 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
         [flop_s, byte * (1.0 - hit) / max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s), byte * hit / cache_rate]
     )
     naive = np.maximum(flop_s, byte / platform.value("hbm_peak_bw"))
-    return _Counted(flop, byte, working_set, hit, scale, memory_s, compute_s, bounds.max(axis=0), naive,
+    full = {name: np.broadcast_to(np.asarray(value, dtype=np.float64), flop.shape) for name, value in rates.items()}
+    return _Counted(flop, byte, working_set, hit, scale, memory_s, compute_s, full, bounds.max(axis=0), naive,
                     unit)  # fmt: skip
 
 
@@ -275,13 +292,22 @@ def _finish(
                 time_s=sum(terms.values()), terms=terms, bound_s=float(work.bound_s[i]), naive_s=float(work.naive_s[i]),
                 limit=_limit(work, i, terms), route=routes[i], guard=bool(guard[i]), flop=float(work.flop[i]),
                 byte=float(work.byte[i]), precision=precision,
-                notes=("guard: lifted to the physical bound",) if guard[i] else (),
+                notes=(*_left_out(segments[i]), *(("guard: lifted to the physical bound",) if guard[i] else ())),
                 details={"hit_rate": float(work.hit[i]), "working_set_byte": float(work.working_set[i]),
                          "compute_s": float(work.compute_s[i]), "memory_s": float(work.memory_s[i]),
-                         "scale": float(work.scale[i])},
+                         "scale": float(work.scale[i]),
+                         **{name: float(values[i]) for name, values in work.rates.items()}},
             )
         )  # fmt: skip
     return out
+
+
+def _left_out(segment: Segment) -> tuple[str, ...]:
+    """What a counted segment does not say, and is taken as 0."""
+    if not (segment.flop or segment.bytes):  # copies and synchronisations only
+        return ()
+    open_words = {"flop": "no FLOP given: taken as 0", "bytes": "no bytes given: taken as 0"}
+    return tuple(words for name, words in open_words.items() if name not in segment.model_fields_set)
 
 
 def _limit(work: _Counted, i: int, terms: dict[str, float]) -> str:

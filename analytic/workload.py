@@ -7,17 +7,18 @@ together, as arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from .errors import InputError, KernelcastError, RefusedError, nearest_names
-from .generic import concurrency_time, fused_time, fused_work, transfer_time
+from .fusion import fused
+from .generic import concurrency_time, fused_time, transfer_time
 from .platform import Platform
 from .segments import Evaluated, evaluate
-from .units import parse_quantity
+from .units import format_quantity, parse_quantity
 from .workload_file import (
     Published,
     Segment,
@@ -69,6 +70,17 @@ class Workload:
         return replace(self, segments=tuple(segments.values()), changed=self.changed + made, **whole)  # type: ignore[arg-type]
 
 
+    def with_fusion(self, names: Sequence[str], intermediate_byte: float) -> Workload:
+        """A copy in which the named segments are one kernel, `intermediate_byte` [B] an execution staying on chip."""
+        name = "+".join(names)
+        try:
+            segments = fused(self.segments, names, intermediate_byte, name)
+        except InputError as error:
+            raise InputError(f"{self.path}: cannot fuse {','.join(names)}: {error}") from None
+        said = f"fused {', '.join(names)}, {format_quantity(intermediate_byte, 'B')} staying on chip"
+        return replace(self, segments=segments, fused=self.fused | {name}, changed=(*self.changed, said))
+
+
 WHOLE = "workload"
 """`workload.devices=2`: a field of the whole application rather than of a segment."""
 _WHOLE_FIELDS = ("concurrent_kernels", "devices")
@@ -77,7 +89,10 @@ _WHOLE_FIELDS = ("concurrent_kernels", "devices")
 def _whole_field(name: str, value: str | float, where: str) -> float:
     if name not in _WHOLE_FIELDS:
         raise InputError(f"{where}: cannot set {WHOLE}.{name}: no such field{nearest_names(name, _WHOLE_FIELDS)}")
-    count = parse_quantity(value, "count")
+    try:
+        count = parse_quantity(value, "count")
+    except InputError as error:
+        raise InputError(f"{where}: cannot set {WHOLE}.{name}={value}: {error}") from None
     if count < 1.0:
         raise InputError(f"{where}: {WHOLE}.{name} is {count:g}; a count of 1 or more is needed")
     return count
@@ -122,49 +137,13 @@ def _collect(data: WorkloadFile, path: Path, stack: tuple[Path, ...]) -> tuple[S
     return (*found, *data.segments)
 
 
-def fuse_segments(parts: Iterable[Segment], intermediate_byte: float, name: str) -> Segment:
-    """One segment for several counted ones: summed FLOP and bytes less `intermediate_byte`, one kernel, one execution
-    count. arXiv 2605.04178 section IV.B. InputError where the parts cannot be one kernel."""
-    listed = list(parts)
-    if any(part.kernel is not None for part in listed):
-        raise InputError("only counted segments (flop, bytes) can be fused; a kernel family counts its own work")
-    for what in ("precision", "n_exec", "unit"):
-        if len({getattr(part, what) for part in listed}) > 1:
-            raise InputError(f"fused segments differ in {what}; one kernel has one")
-    if any(part.open_fields() for part in listed):
-        raise InputError(f"open fields: {', '.join(f for part in listed for f in part.open_fields())}")
-    flop, byte = fused_work([part.flop or 0.0 for part in listed], [part.bytes or 0.0 for part in listed],
-                            intermediate_byte)  # fmt: skip
-    heaviest = max(listed, key=lambda part: part.bytes or 0.0)
-    sets = [part.working_set if part.working_set is not None else part.bytes or 0.0 for part in listed]
-    return heaviest.model_copy(
-        update={
-            "name": name, "flop": float(flop), "bytes": float(byte), "kernels": 1.0, "working_set": max(sets),
-            "transfers": tuple(t for part in listed for t in part.transfers),
-            "syncs": sum(part.syncs or 0.0 for part in listed),
-            "note": f"fused from {', '.join(part.name for part in listed)}", "published": (),
-        }
-    )  # fmt: skip
-
-
 def _fuse(data: WorkloadFile, segments: tuple[Segment, ...], where: str) -> tuple[tuple[Segment, ...], frozenset[str]]:
-    fused: set[str] = set()
     for i, fusion in enumerate(data.fusions):
-        by_name = {segment.name: segment for segment in segments}
-        for name in fusion.segments:
-            if name not in by_name:
-                hint = nearest_names(name, by_name)
-                raise InputError(f"{where}: fusions[{i}].segments: no segment {name!r}{hint}")
         try:
-            one = fuse_segments([by_name[name] for name in fusion.segments], fusion.intermediate_bytes, fusion.name)
+            segments = fused(segments, fusion.segments, fusion.intermediate_bytes, fusion.name)
         except InputError as error:
             raise InputError(f"{where}: fusions[{i}] ({fusion.name}): {error}") from None
-        first = next(k for k, segment in enumerate(segments) if segment.name in fusion.segments)
-        rest = [segment for segment in segments if segment.name not in fusion.segments]
-        place = sum(segment.name not in fusion.segments for segment in segments[:first])
-        segments = (*rest[:place], one, *rest[place:])
-        fused.add(one.name)
-    return segments, frozenset(fused)
+    return segments, frozenset(fusion.name for fusion in data.fusions)
 
 
 @dataclass(frozen=True)
@@ -236,7 +215,8 @@ def refuse_open(workload: Workload) -> None:
         raise RefusedError(
             f"{workload.name}: cannot be predicted: {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not published ({workload.path}). "
-            f"Measure or count {'it' if len(missing) == 1 else 'them'} and give --set {missing[0]}=VALUE, …"
+            f"Measure or count {'it' if len(missing) == 1 else 'them'} and give "
+            f"{' '.join(f'--set {name}=VALUE' for name in missing)}"
         )
 
 
@@ -297,14 +277,14 @@ def host_terms(segment: Segment, platform: Platform) -> dict[str, float]:
     return terms
 
 
-def _segment_time(segment: Segment, done: Evaluated, platform: Platform, fused: bool) -> SegmentTime:
+def _segment_time(segment: Segment, done: Evaluated, platform: Platform, is_fused: bool) -> SegmentTime:
     times = segment.n_exec or 1.0
     terms = {name: value * times for name, value in done.terms.items()}
-    if fused:
+    if is_fused:
         terms["fusion"] = times * float(fused_time(0.0, platform.value("fusion_overhead")))
     host = host_terms(segment, platform)
     terms |= host
-    notes = list(done.notes)
+    notes = [note for note in (segment.note, *done.notes) if note]
     if segment.transfers and platform.is_true("unified_memory"):
         notes.append("unified memory: no copies")
     if segment.m_case != 1.0:

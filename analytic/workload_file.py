@@ -19,8 +19,15 @@ from .families import FAMILIES
 from .platform_file import read_yaml
 from .units import parse_quantity
 from .work import PRECISION_BYTE, Param, usage
+from .workload_faults import first_fault
 
-CHARACTERISATIONS = ("first-principles", "profiler-derived", "published")
+CHARACTERISATIONS = {
+    "first-principles": "counted from the algorithm and its sizes",
+    "profiler-derived": "counted by a profiler",
+    "published": "as a publication states them, which does not say whether counted by hand or by a profiler",
+    "worked-back": "worked back from a measured time, not counted",
+}
+"""Where the FLOP and bytes of a file come from, and what each word means."""
 SUFFIXES = (".yaml", ".yml")
 
 
@@ -92,6 +99,7 @@ class Segment(_Model):
     kernel: str | None = None
     params: dict[str, Any] = {}
     tile: tuple[int, int, int] | tuple[int, int, int, int] | None = None
+    implementation: str | None = None
     flop: Flop | None = None
     bytes: Byte | None = None
     work_class: Literal["memory", "compute", "balanced", "stencil", "irregular"] = Field("balanced", alias="class")
@@ -124,8 +132,8 @@ class Segment(_Model):
         given = self.model_fields_set
         if self.kernel is not None:
             _check_family(self)
-        elif "params" in given or "tile" in given:
-            raise ValueError(f"{'params' if 'params' in given else 'tile'}: only with kernel, which is not given")
+        elif alone := [name for name in ("params", "tile", "implementation") if name in given]:
+            raise ValueError(f"{alone[0]}: only with kernel, which is not given")
         elif not self.open_fields() and not (self.flop or self.bytes or self.transfers or self.syncs):
             raise ValueError("flop: the segment has no work: give flop and bytes, or kernel and params")
         if self.precision is not None and self.precision not in PRECISION_BYTE:
@@ -208,7 +216,7 @@ class WorkloadFile(_Model):
 
     name: str = Field(min_length=1)
     description: str = ""
-    characterisation: Literal["first-principles", "profiler-derived", "published"]
+    characterisation: Literal["first-principles", "profiler-derived", "published", "worked-back"]
     source: str = Field(min_length=1)
     note: str = ""
     routing: Literal["generic", "published"] | None = None
@@ -250,35 +258,6 @@ def shown_path(path: Path) -> str:
     return path.name if path in shipped_workloads().values() else str(path)
 
 
-def _first_fault(error: ValidationError, data: Mapping[str, Any]) -> str:
-    """Field and fault of the first error, with the segment's name beside its number."""
-    faults = error.errors()  # a misspelt field also leaves the right one missing: the misspelling is the better message
-    fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
-    skip = ("function-before", "constrained-float", "float", "tuple[", "function-after")
-    places = [p for p in fault["loc"] if not (isinstance(p, str) and p.startswith(skip))]
-    words: list[str] = []
-    for place in places:
-        if isinstance(place, int) and words:
-            items = data.get(words[0]) if len(words) == 1 else None
-            entry = items[place] if isinstance(items, list) and place < len(items) else None
-            label = entry.get("name") if isinstance(entry, dict) else None
-            words[-1] += f"[{place}]" + (f" ({label})" if label else "")
-        else:
-            words.append(str(place))
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    if fault["type"] == "missing":
-        return f"required field '{'.'.join(words)}' is missing"
-    if fault["type"] == "extra_forbidden":
-        models = [_LISTS[name] for name in (word.split("[")[0] for word in reversed(words[:-1])) if name in _LISTS]
-        where = models[0] if models else WorkloadFile
-        names = {field.alias or name for name, field in where.model_fields.items()}
-        return f"{'.'.join(words)}: unknown field{nearest_names(words[-1], names)}"
-    own = fault["type"] == "value_error" and ": " in message and words and words[0].startswith("segments")
-    if own and message.split(":")[0].split(".")[0] in {*Segment.model_fields, "class"}:
-        return f"{'.'.join(words)}.{message}"
-    return f"{'.'.join(words)}: {message} (found {fault['input']!r:.60})"
-
-
 def _include_entries(data: dict[str, Any]) -> dict[str, Any]:
     """`include: x.yaml`, `include: [x.yaml]` and `include: [{file: x.yaml}]` mean the same."""
     entries = data.get("include")
@@ -288,13 +267,18 @@ def _include_entries(data: dict[str, Any]) -> dict[str, Any]:
     return data | {"include": [{"file": entry} if isinstance(entry, str) else entry for entry in listed]}
 
 
+def _without_empty_lists(data: dict[str, Any]) -> dict[str, Any]:
+    """`segments:` with nothing under it is an empty list."""
+    return {name: [] if value is None and name in _LISTS else value for name, value in data.items()}
+
+
 def parse_workload(data: Mapping[str, Any], where: str) -> WorkloadFile:
     """Check a mapping as read from YAML. Raises InputError naming `where` and the field."""
-    full = _include_entries(dict(data))
+    full = _without_empty_lists(_include_entries(dict(data)))
     try:
         return WorkloadFile.model_validate(full)
     except ValidationError as error:
-        raise InputError(f"{where}: {_first_fault(error, full)}") from None
+        raise InputError(f"{where}: {first_fault(error, full, WorkloadFile, _LISTS)}") from None
 
 
 def read_workload_file(path: Path) -> WorkloadFile:
@@ -306,7 +290,7 @@ def read_workload_file(path: Path) -> WorkloadFile:
         raise InputError(f"{where}: no such workload file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: cannot be read as a workload file: {error}") from None
-    if not text.strip():
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         raise InputError(f"{where}: the file is empty; expected a workload (name, characterisation, source, segments)")
     return parse_workload(read_yaml(text, where), where)
 
@@ -326,7 +310,7 @@ def changed_segment(segment: Segment, field: str, value: str | float, where: str
     try:
         return Segment.model_validate(data)
     except ValidationError as error:
-        fault = _first_fault(error, {})
+        fault = first_fault(error, {}, Segment, _LISTS)
         raise InputError(f"{where}: cannot set {segment.name}.{field}={value}: {fault}") from None
 
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.baseline import baseline
 from kernelcast.analytic.errors import InputError
+from kernelcast.analytic.fusion import fuse_segments
 from kernelcast.analytic.generic import CLASSES
 from kernelcast.analytic.platform import Platform, load_platform, platform_ids
-from kernelcast.analytic.workload import SegmentTime, Workload, fuse_segments, workload_baseline
+from kernelcast.analytic.workload import SegmentTime, Workload, workload_baseline
 from kernelcast.analytic.workload_file import Segment
 
 H200, MI300A, MI300X = (load_platform(name) for name in ("h200", "mi300a", "mi300x"))
@@ -161,12 +162,29 @@ def test_fusion_removes_the_intermediate_traffic() -> None:
     for wrong, message in (
         ([counted("a"), counted("b", precision="fp32")], "differ in precision"),
         ([counted("a"), counted("b", n_exec=2)], "differ in n_exec"),
-        ([counted("a"), family], "only counted segments"),
+        ([counted("a"), family], r"differ in precision \(a fp64, b fp32\)"),
     ):
         with pytest.raises(InputError, match=message):
             fuse_segments(wrong, 0.0, "ab")
-    with pytest.raises(InputError, match="exceeds"):
+    with pytest.raises(InputError, match=r"6 GB stay on chip, but the kernels move 5 GB"):
         fuse_segments(parts, 6e9, "ab")
+
+
+def test_families_are_fused_by_the_work_they_count() -> None:
+    n = 10**8
+    parts = [Segment.model_validate({"name": name, "kernel": kernel, "params": {"n": n}, "precision": "fp32"})
+             for name, kernel in (("scale", "vector_scale"), ("add", "vector_add"))]  # fmt: skip
+    one = fuse_segments(parts, 2 * n * 4, "both")  # the scaled vector is neither written nor read again
+    assert one.bytes == (2 + 3 - 2) * n * 4
+    assert (one.kernel, one.kernels, one.precision) == (None, 1.0, "fp32")
+    assert "scale, add" in one.note and "re-reads" in one.note
+    apart = workload_baseline(application(*parts), H200).total_s
+    found = workload_baseline(application(*parts).with_fusion(["scale", "add"], 2 * n * 4), H200)
+    assert apart - found.total_s == pytest.approx(2 * n * 4 / HBM + LAUNCH)
+    assert found.segments[0].name == "scale+add" and found.workload.fused == {"scale+add"}
+    assert found.workload.changed == ("fused scale, add, 800 MB staying on chip",)
+    with pytest.raises(InputError, match="cannot fuse scale,sub: segments: no segment 'sub'"):
+        application(*parts).with_fusion(["scale", "sub"], 0.0)
 
 
 positive = st.floats(1.0, 1e13)
