@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .baseline import Baseline, arithmetic_precision, arithmetic_rate, hbm_rate, launch_floor_s, memory_of
-from .gemm_tiles import machine
+from .gemm_tiles import KERNEL_TRIPS, Machine, machine, output_byte
 from .platform import Platform
 from .units import format_quantity
 
@@ -30,7 +30,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Steps, the binding one, what would have to change, the equations used, and what the guard did."""
+    """Steps, the binding one, what would have to change, the equations used (and inputs outside the range of one), and
+    what the guard did."""
 
     steps: tuple[Step, ...]
     binding: str
@@ -39,25 +40,30 @@ class Explanation:
     guard: str
 
 
-def _time(value: float) -> str:
+def shown_time(value: float) -> str:
+    """A time with its unit: `1.432 ms`."""
     return format_quantity(value, "s")
 
 
-def _quotient(name: str, amount: float, unit: str, rate: float, rate_name: str, equation: str, ends: str) -> Step:
+def quotient(name: str, amount: float, unit: str, rate: float, rate_name: str, equation: str, ends: str) -> Step:
+    """`12 MB HBM ↔ L2 ÷ 4 TB/s (name of the rate) = 3 µs`."""
     time_s = amount / rate
     speed = format_quantity(rate, f"{unit}/s")
-    words = f"{format_quantity(amount, unit)} {ends} ÷ {speed} ({rate_name}) = {_time(time_s)}"
+    words = f"{format_quantity(amount, unit)} {ends} ÷ {speed} ({rate_name}) = {shown_time(time_s)}"
     return Step(name, words, time_s, equation, amount, rate, unit + "/s", rate_name)
 
 
-def _product(name: str, count: float, what: str, each_s: float, each_name: str, equation: str, *,
+def product(name: str, count: float, what: str, each_s: float, each_name: str, equation: str, *,
              competes: bool = False) -> Step:  # fmt: skip
-    words = f"{count:g} {what} × {_time(each_s)} ({each_name}) = {_time(count * each_s)}"
+    """`3 launches × 863 ns (name of the latency) = 2.589 µs`; `what` in the plural."""
+    things = what.replace("launches", "launch").replace("accesses in a row", "access") if count == 1 else what
+    words = f"{count:g} {things} × {shown_time(each_s)} ({each_name}) = {shown_time(count * each_s)}"
     return Step(name, words, count * each_s, equation, count, 1.0 / each_s if each_s else 0.0, "", each_name,
                 competes)  # fmt: skip
 
 
-def _rate_name(platform: Platform, precision: str, unit: str) -> str:
+def rate_name(platform: Platform, precision: str, unit: str) -> str:
+    """The parameter a sustained arithmetic rate comes from, and by which rule."""
     return platform.rate_note(arithmetic_precision(precision), unit)
 
 
@@ -67,9 +73,15 @@ def _efficiency_note(platform: Platform, precision: str) -> str:
     return "" if efficiency == 1.0 else f" x {name} {efficiency:g}"
 
 
-def _rescaled(step: Step, scale: float) -> Step:
+def launch_name(platform: Platform) -> str:
+    """The parameter behind `launch_floor_s`."""
+    return "empty_kernel_duration" if platform.get("empty_kernel_duration") else "kernel_launch_latency"
+
+
+def rescaled(step: Step, scale: float, name: str = "class_scale") -> Step:
+    """A step whose time is multiplied by a calibrated scale."""
     time_s = step.time_s * scale
-    return replace(step, words=f"{step.words}; × {scale:.4g} (class_scale) = {_time(time_s)}", time_s=time_s,
+    return replace(step, words=f"{step.words}; × {scale:.4g} ({name}) = {shown_time(time_s)}", time_s=time_s,
                    rate=step.rate / scale)  # fmt: skip
 
 
@@ -84,32 +96,32 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
     steps = []
     if work.flop[i]:
         rate = arithmetic_rate(platform, precision, work.unit)
-        note = _rate_name(platform, precision, work.unit) + _efficiency_note(platform, precision)
-        steps.append(_quotient("arithmetic", float(work.flop[i]), "FLOP", rate, note, "Eq. (1), T_compute",
+        note = rate_name(platform, precision, work.unit) + _efficiency_note(platform, precision)
+        steps.append(quotient("arithmetic", float(work.flop[i]), "FLOP", rate, note, "Eq. (1), T_compute",
                                f"on the {work.unit} units"))  # fmt: skip
     hit = float(details["hit_rate"][i])
     where = f"{level}, hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
     hbm_byte_per_s = float(hbm_rate(platform, memory, work.working_set_byte[i]))
     blended = hbm_byte_per_s > memory.hbm_byte_per_s
     if details["hbm_byte"][i]:
-        steps.append(_quotient("memory traffic", float(details["hbm_byte"][i]), "B", hbm_byte_per_s,
-                               "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw",
+        name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
+        steps.append(quotient("memory traffic", float(details["hbm_byte"][i]), "B", hbm_byte_per_s, name,
                                "Eq. (1), T_memory; Eq. (16)" if blended else "Eq. (1), T_memory",
                                f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
     if details["cache_byte"][i]:
-        steps.append(_quotient("cache traffic", float(details["cache_byte"][i]), "B",
+        steps.append(quotient("cache traffic", float(details["cache_byte"][i]), "B",
                                max(memory.cache_byte_per_s, hbm_byte_per_s),
                                f"{level.lower()}_bw", "Eq. (10) as bandwidth, times added",
                                f"{level} ↔ compute units ({where})"))  # fmt: skip
     plain_s = sum(step.time_s for step in steps if step.name.endswith(" traffic"))
     scale = float(details["memory_s"][i]) / plain_s if plain_s else 1.0
     if abs(scale - 1.0) > 1e-9:
-        steps = [_rescaled(step, scale) if step.name.endswith(" traffic") else step for step in steps]
+        steps = [rescaled(step, scale) if step.name.endswith(" traffic") else step for step in steps]
     if memory.latency_s and work.chain[i]:
-        steps.append(_product("dependent accesses", float(work.chain[i]), "accesses in a row", memory.latency_s,
+        steps.append(product("dependent accesses", float(work.chain[i]), "accesses in a row", memory.latency_s,
                               "latency_hbm", "Little's law, latency side", competes=True))  # fmt: skip
-    steps.append(_product("launches", float(work.launches[i]), "launches", launch_floor_s(platform),
-                          "empty_kernel_duration, or kernel_launch_latency", "Eq. (1), T_overhead"))  # fmt: skip
+    steps.append(product("launches", float(work.launches[i]), "launches", launch_floor_s(platform),
+                          launch_name(platform), "Eq. (1), T_overhead"))  # fmt: skip
     return steps
 
 
@@ -122,42 +134,78 @@ def _tiled(base: Baseline, i: int, platform: Platform, precision: str) -> list[S
     tile = f"{d['tile_m']:g}×{d['tile_n']:g}×{d['tile_k']:g}"
     step_flop = 2.0 * d["tile_m"] * d["tile_n"] * d["tile_k"]
     k_steps = d["k_tiles"] if platform.as_published else -(-d["k_tiles"] // d["split"])
-    one = d["compute_s"] / (d["waves"] * k_steps)
-    rate_name = f"peak_{precision}_{unit}" if platform.as_published else _rate_name(platform, precision, unit)
+    name = f"peak_{precision}_{unit}" if platform.as_published else rate_name(platform, precision, unit)
     number = "Eq. (3)" if base.route == "stage" else "Eq. (11)"
-    total_flop = d["waves"] * k_steps * step_flop
-    extra = ", with T_TMEM and its management, or the MFMA utilisation" if platform.as_published else ""
     split = f", K split {d['split']:g} ways" if d["split"] > 1 else ""
+    whole = d["waves"] * k_steps * step_flop * mach.units  # what the units could do in the time, idle ones included
     busy = Step(
         "arithmetic",
         f"{format_quantity(step_flop, 'FLOP')} of a K-step of tile {tile} ÷ "
-        f"{format_quantity(mach.unit_flop_per_s, 'FLOP/s')} (one unit's share of "
-        f"{rate_name}{extra}) = {_time(one)}; × {k_steps:g} K-steps × {d['waves']:g} waves "
-        f"({d['ctas']:g} tiles on {mach.units:g} units{split}) = {_time(d['compute_s'])}",
-        d["compute_s"], f"{number}, waves", total_flop, total_flop / d["compute_s"], "FLOP/s", rate_name,
+        f"{format_quantity(mach.unit_flop_per_s, 'FLOP/s')} (one unit's share of {name}) = "
+        f"{shown_time(step_flop / mach.unit_flop_per_s)}{_printed_extra(d, platform, step_flop / mach.unit_flop_per_s)}"
+        f"; × {_counted(k_steps, 'K-step')} × {_counted(d['waves'], 'wave')} ({_counted(d['ctas'], 'tile')} on "
+        f"{mach.units:g} units{split}) = {shown_time(d['compute_s'])}",
+        d["compute_s"], f"{number}, waves", whole, whole / d["compute_s"], "FLOP/s", name,
     )  # fmt: skip
     if platform.as_published:
         return [busy, *_published_rest(d, terms, k_steps, base.route)]
     steps = [busy]
     cache = "LLC" if mach.llc_byte_per_s else "L2"
-    steps.append(_quotient("memory traffic", d["hbm_traffic_byte"], "B", mach.hbm_byte_per_s, "sustained_hbm_bw",
-                           "Eq. (1), T_memory", f"HBM ↔ {cache}"))  # fmt: skip
+    steps.append(quotient("memory traffic", d["hbm_traffic_byte"], "B", mach.hbm_byte_per_s, "sustained_hbm_bw",
+                          "Eq. (1), T_memory", f"HBM ↔ {cache}"))  # fmt: skip
     if d["llc_traffic_byte"]:
-        steps.append(_quotient("LLC traffic", d["llc_traffic_byte"], "B", mach.llc_byte_per_s, "llc_bw",
-                               "Eq. (10) as bandwidth", "LLC ↔ L2"))  # fmt: skip
-    steps.append(_quotient("L2 traffic", d["l2_traffic_byte"], "B", mach.l2_byte_per_s, "l2_bw",
-                           "Eq. (4), all units together", "L2 ↔ compute units"))  # fmt: skip
-    for name, equation in (("writeback", "store of the last tile, and 1 - alpha of the others, Eq. (7)"),
-                           ("sync", "pipeline fill and barriers, Eqs. (7), (8)"), ("launch", "Eq. (1), T_overhead")):
-        if terms.get(name):
-            steps.append(Step(name, f"{_time(terms[name])}", terms[name], equation, competes=False))
+        steps.append(quotient("LLC traffic", d["llc_traffic_byte"], "B", mach.llc_byte_per_s, "llc_bw",
+                              "Eq. (10) as bandwidth", "LLC ↔ L2"))  # fmt: skip
+    steps.append(quotient("L2 traffic", d["l2_traffic_byte"], "B", mach.l2_byte_per_s, "l2_bw",
+                          "Eq. (4), all units together", "L2 ↔ compute units"))  # fmt: skip
+    steps += _once(d, terms, mach, precision, launch_name(platform))
     exposed = terms.get("memory_exposed", 0.0)
     longest = max(step.time_s for step in steps if step.competes)
     if exposed and busy.time_s + exposed > longest * (1 + 1e-9):
         pipeline = busy.time_s + exposed
-        words = f"the K-step's copy stage is longer than its arithmetic: {_time(pipeline)} for all K-steps"
+        words = f"the K-step's copy stage is longer than its arithmetic: {shown_time(pipeline)} for all K-steps"
         steps.insert(1, Step("copy stage", words, pipeline, "steady state above Eq. (8)"))
     return steps
+
+
+def _counted(count: float, what: str) -> str:
+    return f"{count:g} {what}{'' if count == 1 else 's'}"
+
+
+def _printed_extra(d: dict[str, float], platform: Platform, plain_s: float) -> str:
+    """What the printed Eqs. (3), (6) and (11) make of the arithmetic of a K-step beside FLOP over rate."""
+    if not platform.as_published:
+        return ""
+    printed_s, tmem_s = d["t_compute_s"], d.get("t_tmem_s")
+    if tmem_s is None:
+        return f", ÷ {plain_s / printed_s:.3g} (mfma_utilisation) = {shown_time(printed_s)}"
+    faster = " a CTA pair's speed-up," if printed_s < plain_s + tmem_s else ""
+    return f", with{faster} T_TMEM {shown_time(tmem_s)} and its management = {shown_time(printed_s)}"
+
+
+def _once(d: dict[str, float], terms: dict[str, float], mach: Machine, precision: str, launch: str) -> list[Step]:
+    """What is added once a kernel: the last store, filling the pipeline, barriers, the launch."""
+    tile_byte = d["tile_m"] * d["tile_n"] * output_byte(precision)
+    store_s = tile_byte / mach.port_byte_per_s
+    bare = terms["writeback"] / store_s
+    trips = bare + KERNEL_TRIPS
+    fixed_s = mach.barrier_s + (mach.reduction_s if d["split"] > 1.0 else 0.0)
+    trip_s = (terms["sync"] - fixed_s) / trips
+    barrier = f" + {shown_time(mach.barrier_s)} (mbarrier_latency)" if mach.barrier_s else ""
+    reduction = f" + {shown_time(mach.reduction_s)} (reduction of the split K)" if d["split"] > 1.0 else ""
+    hidden = f", of the others what alpha {mach.overlap_alpha:g} leaves bare" if d["waves"] > 1 else ""
+    store = (f"{format_quantity(tile_byte, 'B')} of a tile compute unit → L2 ÷ "
+             f"{format_quantity(mach.port_byte_per_s, 'B/s')} (a unit's port) = {shown_time(store_s)}; × {bare:.3g} "
+             f"(the last store{hidden}) = {shown_time(terms['writeback'])}")  # fmt: skip
+    sync = (f"{trips:.3g} round trips × {shown_time(trip_s)} (latency of a load; pipeline fills, arguments and drained "
+            f"output){barrier}{reduction} = {shown_time(terms['sync'])}")  # fmt: skip
+    start = f"1 launch × {shown_time(terms['launch'])} ({launch}) = {shown_time(terms['launch'])}"
+    return [
+        Step("writeback", store, terms["writeback"], "store of the last tile, and 1 - alpha of the others, Eq. (7)",
+             competes=False),
+        Step("sync", sync, terms["sync"], "pipeline fill and barriers, Eqs. (7), (8)", competes=False),
+        Step("launch", start, terms["launch"], "Eq. (1), T_overhead", competes=False),
+    ]  # fmt: skip
 
 
 def _published_rest(d: dict[str, float], terms: dict[str, float], k_steps: float, route: str) -> list[Step]:
@@ -169,13 +217,16 @@ def _published_rest(d: dict[str, float], terms: dict[str, float], k_steps: float
         "memory_exposed"]  # fmt: skip
     combined = "Eq. (8)" if route == "stage" else f"Eq. (12) with overlap {d['eta_overlap']:.3g}"
     rows = [
-        _product("input", count, "K-steps over all waves", each, f"{name} of one", number, competes=True),
-        Step("K loop", f"T_compute {_time(d['t_compute_s'])} and {name} {_time(each)} make T_step "
-             f"{_time(loop / count)}; × {count:g} K-steps over all waves = {_time(loop)}", loop, combined,
+        product("input", count, "K-steps over all waves", each, f"{name} of one", number, competes=True),
+        Step("K loop", f"T_compute {shown_time(d['t_compute_s'])} and {name} {shown_time(each)} make T_step "
+             f"{shown_time(loop / count)}; × {count:g} K-steps over all waves = {shown_time(loop)}", loop, combined,
              competes=None),
     ]  # fmt: skip
-    rows += [Step(name, _time(terms[name]), terms[name], "kernel time under Eq. (8), or (13)", competes=False)
-             for name in ("writeback", "sync", "launch") if terms.get(name)]  # fmt: skip
+    closing = "kernel time under Eq. (8)" if route == "stage" else "Eq. (13)"
+    said = {"writeback": "an output tile, compute unit → HBM", "sync": "barriers, or coherence and cross-XCD",
+            "launch": "kernel_launch_latency"}  # fmt: skip
+    rows += [Step(name, f"{words}: {shown_time(terms[name])}", terms[name], closing, competes=False)
+             for name, words in said.items() if terms.get(name)]
     return rows
 
 
@@ -195,6 +246,27 @@ PUBLISHED_EQUATIONS = {
     "wavefront": ("Eqs. (9) to (13) as printed, with waves",),
 }
 
+# Parameters with a validity range that a route looks up: "as printed" with more of the equations than ours.
+_RANGED = {
+    ("generic", False): ("working_set_scale",),
+    ("generic", True): ("working_set_scale",),
+    ("stage", False): ("pipeline_overlap_alpha",),
+    ("stage", True): ("pipeline_overlap_alpha", "tmem_read_bw_per_cu", "tmem_write_bw_per_cu", "tensor_instr_latency",
+                      "tma_latency", "tma_participants_a", "tma_participants_b", "step_misc_overhead"),
+    ("wavefront", False): ("pipeline_overlap_alpha",),
+    ("wavefront", True): ("mfma_utilisation", "coherence_latency", "cross_xcd_latency"),
+}  # fmt: skip
+
+
+def _left_ranges(base: Baseline, platform: Platform, row: int) -> tuple[str, ...]:
+    """Sentences on inputs outside the range in which their equation was published or checked."""
+    said = out_of_range(platform, _RANGED[base.route, platform.as_published])
+    sizes = {name: float(base.details[name][row]) for name in ("tile_m", "tile_n", "tile_k") if name in base.details}
+    said += [f"{name} = {sizes[name]:g} is outside its range of Eq. (3)"
+             for name, left in equation(3).outside(**sizes).items() if left.any()]  # fmt: skip
+    return tuple(f"outside its validity: {sentence}" for sentence in said)
+
+
 _STEPS: dict[str, Callable[[Baseline, int, Platform, str], list[Step]]] = {
     "generic": _generic, "stage": _tiled, "wavefront": _tiled
 }  # fmt: skip
@@ -203,17 +275,18 @@ _STEPS: dict[str, Callable[[Baseline, int, Platform, str], list[Step]]] = {
 def explain_baseline(base: Baseline, platform: Platform, precision: str, row: int = 0) -> Explanation:
     """Explain one row of a baseline that was made on `platform` at `precision`."""
     steps = tuple(_STEPS[base.route](base, row, platform, precision))
-    groups = _competitors(steps)
-    binding, to_move = _binding(groups, steps, float(base.time_s[row]))
+    groups = competitors(steps)
+    binding, to_move = what_binds(groups, steps, float(base.time_s[row]))
     equations: tuple[str, ...] = EQUATIONS[base.route]
     if platform.as_published:
         equations = PUBLISHED_EQUATIONS.get(base.route, equations)
+    equations = (*equations, *_left_ranges(base, platform, row))
     acted = bool(base.guard[row]) or bool(base.terms.get("bound", base.terms["guard"])[row])
     guard = "acted: the time was below the physical bound and was lifted to it" if acted else "did not act"
     return Explanation(steps, binding, to_move, equations, guard)
 
 
-def _competitors(steps: tuple[Step, ...]) -> list[tuple[str, float, Step]]:
+def competitors(steps: tuple[Step, ...]) -> list[tuple[str, float, Step]]:
     """(name, time, its longest step) of what runs side by side; memory and cache traffic of the generic path add up."""
     side = [step for step in steps if step.competes]
     names = [step.name for step in side]
@@ -225,24 +298,26 @@ def _competitors(steps: tuple[Step, ...]) -> list[tuple[str, float, Step]]:
     return [(step.name, step.time_s, step) for step in side]
 
 
-def _binding(groups: list[tuple[str, float, Step]], steps: tuple[Step, ...], total_s: float) -> tuple[str, str]:
+def what_binds(groups: list[tuple[str, float, Step]], steps: tuple[Step, ...], total_s: float) -> tuple[str, str]:
     added = [(step.name, step.time_s, step) for step in steps if step.competes is False]
     ranked = sorted(groups, key=lambda item: -item[1])
     largest_added = max(added, key=lambda item: item[1], default=("", 0.0, None))
     if not ranked or largest_added[1] > ranked[0][1]:
         name, time_s, _ = largest_added
-        return (f"{name}, {_time(time_s)} of {_time(total_s)}",
-                f"fewer {name}, or more work in each: the rest takes {_time(total_s - time_s)}")  # fmt: skip
+        return (f"{name}, {shown_time(time_s)} of {shown_time(total_s)}",
+                f"fewer {name}, or more work in each: the rest takes {shown_time(total_s - time_s)}")  # fmt: skip
     name, time_s, step = ranked[0]
     over = " (Eq. (12) as printed can give less than its longer part)" if time_s > total_s else ""
-    binding = f"{name}, {_time(time_s)} of {_time(total_s)}{over}"
+    binding = f"{name}, {shown_time(time_s)} of {shown_time(total_s)}{over}"
     if len(ranked) < 2 or ranked[1][1] <= 0.0:
         return binding, f"only less {name} or a higher {step.rate_name or 'rate'} makes it faster"
     other, other_s, _ = ranked[1]
     factor = time_s / other_s
     if step.rate and step.rate_unit:
         now = format_quantity(step.rate, step.rate_unit)
-        reach = f"{format_quantity(step.rate * factor, step.rate_unit)} instead of {now}"
+        of = f" of {step.rate_name}" if step.rate_name else ""
+        reach = f"{format_quantity(step.rate * factor, step.rate_unit)} instead of {now}{of}"
     else:
         reach = "or as much less of it"
-    return binding, f"{other} is next ({_time(other_s)}): it binds once {name} is {factor:.3g} times faster ({reach})"
+    once = f"it binds once {name} is {factor:.3g} times faster ({reach})"
+    return binding, f"{other} is next ({shown_time(other_s)}): {once}"
