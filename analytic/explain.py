@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .baseline import Baseline, arithmetic_precision, arithmetic_rate, hbm_rate, launch_floor_s, memory_of
+from .equations import equation, out_of_range
 from .gemm_tiles import KERNEL_TRIPS, Machine, machine, output_byte
 from .platform import Platform
 from .units import format_quantity

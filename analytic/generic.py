@@ -22,8 +22,10 @@ CLASSES = ("memory", "compute", "balanced", "stencil", "irregular")
 PUBLISHED_ROUTE = {"stencil": "transpose", "compute": "gemm", "memory": "vector_copy"}
 
 GENERIC_VALIDITY = (
-    Validity("byte_per_s", 1e9, 1e12, "B/s"),
-    Validity("w0_byte", 0.0, 1e10, "B"),
+    Validity("byte_per_s", 1e9, 1e12, "B/s"),  # one PCIe 3 lane to a coherent link between chips
+    Validity("tau_s", 0.0, 100e-6, "s"),
+    Validity("working_set_byte", 0.0, np.inf, "B"),
+    Validity("w0_byte", -np.inf, 1e10, "B"),  # 0 and less switch the blend off
     Validity("class_scale", 0.1, 10.0, "1"),
     Validity("precision_efficiency", 0.05, 1.0, "1"),
 )
@@ -78,6 +80,8 @@ def effective_bandwidth(
         raise InputError("effective_bandwidth: peak_byte_per_s is below sustained_byte_per_s")
     w = non_negative("working_set_byte", working_set_byte)
     w0 = as_float(w0_byte)
+    if np.isnan(w0).any():
+        raise InputError(f"w0_byte is nan at position {int(np.argmax(np.isnan(w0)))}; a size, or 0 to switch it off")
     with np.errstate(divide="ignore", over="ignore"):  # W/w0 beyond float range is exp(-inf) = 0, as it should be
         share = np.where(w0 > 0.0, np.exp(-w / np.where(w0 > 0.0, w0, 1.0)), 0.0)
     return sustained + (peak - sustained) * share

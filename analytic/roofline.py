@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .validity import BoolArray, FloatArray, as_float, fraction, non_negative, positive
+from .validity import BoolArray, FloatArray, Validity, as_float, fraction, non_negative, positive
+
+ROOFLINE_VALIDITY = (
+    Validity("t_compute_s", 0.0, np.inf, "s"),
+    Validity("t_memory_s", 0.0, np.inf, "s"),
+    Validity("t_overhead_s", 0.0, 12e-6, "s"),  # barriers, and launches of 5 to 12 us where they were measured
+    Validity("overlap", 0.0, 1.0, "1"),
+)
 
 
 def execution_time(t_compute_s: ArrayLike, t_memory_s: ArrayLike, t_overhead_s: ArrayLike = 0.0) -> FloatArray:

@@ -16,14 +16,26 @@ TMEM_CAPACITY_BYTE = 262144.0  # 256 KiB per SM: 512 columns x 128 lanes x 4 B
 TWO_SM_SPEEDUP_PREDICTED = 1.30  # arXiv 2605.04178 section V
 TWO_SM_SPEEDUP_MEASURED = 1.28
 
+TMEM_VALIDITY = (
+    Validity("d_accum_byte", 0.0, TMEM_CAPACITY_BYTE, "B"),
+    Validity("read_byte_per_s", 1e11, 2.6e13, "B/s"),  # 16 TB/s a SM as printed, 24 to 26 in tuned kernels
+    Validity("write_byte_per_s", 1e11, 2.6e13, "B/s"),
+    Validity("l_mma_s", 0.0, 128 / 1.0e9, "s"),  # 11 to 14 cycles on Blackwell, up to 128 on Hopper
+)
 COMPUTE_VALIDITY = (
     Validity("tile_m", 16, 256, "element"),
     Validity("tile_n", 8, 256, "element"),
     Validity("tile_k", 8, 512, "element"),
     Validity("s_mode", 1.0, 2.0, "1"),
-    Validity("l_mma_s", 0.0, 128 / 1.0e9, "s"),  # 11 to 14 cycles on Blackwell, up to 128 on Hopper
+    Validity("s_2sm", 1.0, 2.0, "1"),  # measured 1.28; two SMs can do no more than twice the work of one
+    Validity("l_mma_s", 0.0, 128 / 1.0e9, "s"),
 )
-STEP_VALIDITY = (Validity("n_barriers", 1, 2, "1"), Validity("k_tiles", 1, 1e5, "1"))
+STEP_VALIDITY = (
+    Validity("n_barriers", 1, 2, "1"),
+    Validity("k_tiles", 1, 1e5, "1"),
+    Validity("t_sync_s", 0.0, 100e-9, "s"),  # one or two barriers of 40 to 50 cycles
+    Validity("o_misc_s", 0.0, 1e-6, "s"),  # bubbles and bookkeeping: less than one memory latency
+)
 
 
 def tmem_time(

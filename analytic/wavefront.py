@@ -18,11 +18,18 @@ WAVEFRONT_VALIDITY = (
     Validity("t_coherence_s", 100e-9, 200e-9, "s"),
     Validity("t_cross_xcd_s", 50e-9, 100e-9, "s"),
     Validity("tile", 8, 64, "element"),  # tiles of the study behind Eq. (14)
+    Validity("overlap", 0.0, 1.0, "1"),
+    Validity("h_l1", 0.0, 1.0, "1"),
+    Validity("h_l2", 0.0, 1.0, "1"),
+    Validity("h_llc", 0.0, 1.0, "1"),
+    Validity("l_hbm_s", 0.0, 1.2e-6, "s"),  # 400 cycles printed, up to 2,450 under load (public MI300X profile)
+    Validity("w_eff", 0.1, 40.0, "1"),  # below 1: idle units; above: wavefronts, where the peak is not a unit's share
+    Validity("tau_cta_s", 0.0, 1e-6, "s"),
 )
 
 
 def overlap_factor(n_wavefronts: ArrayLike, t_compute_s: ArrayLike, t_memory_s: ArrayLike) -> FloatArray:
-    """Share of a wavefront's memory time that the others' compute covers:
+    """Share of a wavefront's memory time that the others' compute covers [1]:
     `eta = min(1, (N_wf - 1) * T_compute / T_memory)`. arXiv 2605.04178 Eq. (9). No memory time: 1."""
     others = at_least_one("n_wavefronts", n_wavefronts) - 1.0
     compute = non_negative("t_compute_s", t_compute_s)
