@@ -26,7 +26,9 @@ def models(platform: OnePlatform = None, as_json: AsJson = False) -> None:
         print_json(lines)
         return
     if not lines:
-        console().print(text("no models yet: `kernelcast train` makes one; until then predictions are analytic only"))
+        of = f" of {platform}" if platform else ""
+        console().print(text(f"no models{of} yet; `kernelcast train --runs FILE` makes one, "
+                             "`kernelcast platforms NAME` says what predicts until then"))  # fmt: skip
         return
     made = table(["", "platform", "model", "families", "rows", "mean error", "coverage", "trained", "size"],
                  ["families", "rows", "mean error", "coverage", "size"])  # fmt: skip

@@ -59,8 +59,20 @@ def _list(lines: list[dict[str, Any]]) -> None:
                        len(line["assumed"]), len(line["flags"])])  # fmt: skip
     where = console()
     print_table(where, "", made)
-    where.print(text("mean error: of the champion model on held-out runs; without one a prediction is analytic only. "
+    where.print(text("mean error: of the champion model on held-out runs; a platform without one is predicted by one "
+                     "model across the measured GPUs, with a wide band (as-published sets: analytic only). "
                      "`kernelcast platforms NAME` shows parameters, sources and flags."))  # fmt: skip
+
+
+def _model(line: dict[str, Any]) -> str:
+    """What answers for the platform: its champion, the model across platforms, or the equations alone."""
+    if line["measured"]:
+        return f"{line['model']}, {line['rows']} measured rows, mean held-out error {_error(line)}"
+    if line.get("fault"):
+        return "damaged"
+    if line["model"] is None:
+        return "none, predictions are analytic only"
+    return f"none of its own; predictions come from {line['model']}, one model across the measured GPUs (wide band)"
 
 
 def _detail(line: dict[str, Any]) -> None:
@@ -68,8 +80,7 @@ def _detail(line: dict[str, Any]) -> None:
     where.print(text(f"{line['id']}  {line['description']}", "bold"))
     if line["aliases"]:
         where.print(text(f"also called {', '.join(line['aliases'])}"))
-    model = f"{line['model']}, {line['rows']} measured rows, mean held-out error {_error(line)}"
-    where.print(text(f"model: {model}" if line["measured"] else "model: none, predictions are analytic only"))
+    where.print(text(f"model: {_model(line)}"))
     made = table(["parameter", "value", "kind", "source", "date", "note"], ["value"])
     for row in line["parameters"]:
         note = "; ".join([*([row["note"]] if row["note"] else []), *(f"FLAG: {flag}" for flag in row["flags"])])

@@ -135,7 +135,10 @@ def _version() -> str:
 
 def _judge(model: Model, comparison: Comparison | None) -> tuple[bool, str]:
     """(becomes champion, why): where there is none always, else only if a paired test on held-out rows says so."""
-    rival = index.open_champion(model.platform)
+    try:
+        rival = index.open_champion(model.platform)
+    except InputError as fault:  # the message tells people to train anew: this is how that mends it
+        return True, f"the one before cannot be used: {fault}"
     if rival is None:
         return True, f"first model of {model.platform}"
     against = index.label(rival)
@@ -219,7 +222,11 @@ def promote(name: str, platforms: Sequence[str] = ()) -> index.Entry:
     if len(found) > 1:
         raise InputError(f"{name} is a model of {', '.join(found)}; say which with -p PLATFORM")
     entry = index.find_entry(found[0], name)
+    before = index.pointer_bytes(entry.platform)
     index.point_champion(entry)
-    if entry.version != index.SHIPPED:
+    try:
         tracking.move_alias(entry.name, entry.platform, entry.version)
+    except BaseException:  # champion here and not there would be half a promotion
+        index.restore_pointer(entry.platform, before)
+        raise
     return entry

@@ -31,6 +31,10 @@ TRANSFER = "_transfer"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
+class _DamagedPointerError(InputError):
+    """The file that names a champion holds something else."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One stored model: where it lies and whether its platform uses it."""
@@ -101,12 +105,26 @@ def _pointer(platform: str) -> tuple[str, str] | None:
         return str(data["name"]), str(data["version"])
     except FileNotFoundError:
         return None
+    except NotADirectoryError:  # KERNELCAST_HOME is a file: nothing is stored there
+        return None
     except OSError as fault:
-        if not path.parent.is_dir():
-            return None
         raise InputError(f"{path}: cannot be read ({fault.strerror or fault})") from None
     except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path}: damaged champion file; choose one anew with `kernelcast promote NAME`") from None
+        raise _DamagedPointerError(
+            f"{path}: damaged champion file; choose one anew with `kernelcast promote NAME`, or delete it"
+        ) from None
+
+
+def pointer_fault(platform: str) -> str | None:
+    """What is damaged in the file that names the platform's champion; None where nothing is.
+
+    InputError where the store cannot be read at all.
+    """
+    try:
+        _pointer(platform)
+    except _DamagedPointerError as fault:
+        return str(fault)
+    return None
 
 
 def champion_entry(platform: str) -> Entry | None:
@@ -125,14 +143,17 @@ def own_champion(platform: str) -> Entry | None:
 
 
 def entries(platform: str | None = None) -> list[Entry]:
-    """Every model, by platform, name and version; the shipped ones come first."""
+    """Every model, by platform, name and version; the shipped ones come first.
+
+    Where the file that names the champion is damaged none is marked: a list is what one mends it with.
+    """
     if platform is None:
         shipped = Path(str(resources.files("kernelcast.configs").joinpath("champions")))
         names = {p.name for p in _subfolders(shipped)} | {p.name for p in _subfolders(models_folder())}
         return [entry for name in sorted(names - {TRANSFER}) for entry in entries(name)]
     found = _shipped(platform)
     listed = [*([found] if found else []), *_own(platform)]
-    champion = champion_entry(platform)
+    champion = champion_entry(platform) if pointer_fault(platform) is None else None
     return [
         Entry(e.platform, e.name, e.version, e.folder, champion is not None and e.folder == champion.folder)
         for e in listed
@@ -164,10 +185,16 @@ def open_champion(platform: str) -> Model | None:
     return None if entry is None else _opened(entry)
 
 
-def open_transfer() -> Model | None:
+def transfer_entry() -> Entry | None:
     """The shipped model across platforms, for one without a champion; None where none ships."""
     folder = shipped_folder(TRANSFER)
-    return _opened(Entry(TRANSFER, TRANSFER, SHIPPED, folder)) if (folder / MODEL_FILE).is_file() else None
+    return Entry(TRANSFER, TRANSFER, SHIPPED, folder) if (folder / MODEL_FILE).is_file() else None
+
+
+def open_transfer() -> Model | None:
+    """`transfer_entry` opened."""
+    entry = transfer_entry()
+    return None if entry is None else _opened(entry)
 
 
 def open_model(platform: str, name: str) -> Model:

@@ -109,17 +109,25 @@ def _merged(parts: list[Comparison]) -> Comparison:
 
 
 def platform_line(name: str) -> dict[str, Any]:
-    """One line of `kernelcast platforms`: what it is, whether it is measured and with what error, what is assumed."""
+    """One line of `kernelcast platforms`: what it is, whether it is measured and with what error, what is assumed.
+
+    `model` is the one that predictions use; without a champion that is the model across platforms, and `measured` is
+    False. `fault` is there where something stored is damaged.
+    """
     platform = load_platform(name)
-    entry = index.champion_entry(platform.id)
+    unknown = index.pointer_fault(platform.id)
     line: dict[str, Any] = {
         "id": platform.id, "aliases": list(platform.aliases), "description": platform.description,
         "vendor": platform.vendor, "arch": platform.arch, "parameter_set": platform.parameter_set,
         "measured": False, "model": None, "rows": None, "heldout": None,
         "assumed": _assumed(platform), "flags": [f"{flag.key}: {flag.message}" for flag in platform.flags],
     }  # fmt: skip
+    if unknown is not None:
+        return line | {"fault": unknown}
+    entry = index.champion_entry(platform.id)
     if entry is None:
-        return line
+        stand_in = None if platform.as_published else index.transfer_entry()
+        return line | {"model": None if stand_in is None else stand_in.label}
     found = index.summary(entry)
     line |= {"measured": found["fault"] is None, "model": entry.label, "rows": found.get("rows"),
              "heldout": found.get("heldout")}  # fmt: skip
@@ -147,7 +155,9 @@ def model_lines(platform: str | None = None) -> list[dict[str, Any]]:
 
 
 def damaged(lines: list[dict[str, Any]]) -> list[str]:
-    """What is wrong with the stored models, one message each."""
-    return [str(line["fault"]) for line in lines if line.get("fault")]
+    """What is wrong with the stored models and with the files that name a champion, one message each."""
+    faults = [line.get("fault") or index.pointer_fault(line["platform"] if "platform" in line else line["id"])
+              for line in lines]  # fmt: skip
+    return list(dict.fromkeys(str(fault) for fault in faults if fault))
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 ALIAS = "champion"
 VERSION_TAG = "kernelcast.version"
+_EXPERIMENTS = "kernelcast/"
 _LOCK_WAIT_S = 2.0
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",  # nothing leaves this machine
@@ -80,11 +81,16 @@ def _check_sqlite(path: Path) -> None:
         raise InputError(_store_fault(str(path), str(fault))) from None
 
 
+_WAYS_OUT = {"locked": "close the program that holds it, or ", "not a database": "move that file away, or "}
+
+
 def _store_fault(where: str, why: str) -> str:
-    return (
-        f"{where}: the tracking store cannot be written ({why}); close the program that holds it, "
-        f"or set KERNELCAST_HOME or {URI_VARIABLE} to another place"
-    )
+    first = next((way for sign, way in _WAYS_OUT.items() if sign in why), "")
+    return f"{where}: the tracking store cannot be written ({why}); {first}set {_place(where)} to another place"
+
+
+def _place(where: str) -> str:
+    return f"KERNELCAST_HOME or {URI_VARIABLE}" if is_default() else URI_VARIABLE
 
 
 def _check_server(uri: str) -> None:
@@ -151,7 +157,7 @@ class Logged:
 
 
 def experiment_name(platform: str) -> str:
-    return f"kernelcast/{platform}"
+    return f"{_EXPERIMENTS}{platform}"
 
 
 def metric_items(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -232,6 +238,16 @@ def give_alias(logged: Logged) -> None:
     """Make a registered version the one with the alias `champion`."""
     with _session() as client:
         client.set_registered_model_alias(logged.registered_name, ALIAS, logged.registered_version)
+        _take_alias_from_others(client, logged.experiment.removeprefix(_EXPERIMENTS), logged.registered_name)
+
+
+def _take_alias_from_others(client: MlflowClient, platform: str, keep: str) -> None:
+    """A platform has one champion: no registered model of another name may call a version of it so."""
+    for model in client.search_registered_models(f"tags.`kernelcast.platform` = '{platform}'"):
+        if model.name != keep and ALIAS in model.aliases:
+            tags = client.get_model_version_by_alias(model.name, ALIAS).tags
+            if tags.get(VERSION_TAG, "").startswith(f"{platform}/"):
+                client.delete_registered_model_alias(model.name, ALIAS)
 
 
 def take_back(logged: Logged) -> None:
@@ -252,14 +268,17 @@ def _ensure_registered(client: MlflowClient, name: str, platform: str) -> None:
 
 
 def move_alias(registered_name: str, platform: str, version: str) -> bool:
-    """Give the alias `champion` to our `version` of a registered model; False where MLflow does not know it."""
+    """Give the alias `champion` to our `version` of a registered model; False where MLflow does not know it.
+
+    Whatever else of the platform had it loses it, so that the registry never shows a champion that is none.
+    """
     if is_default() and not database_path().exists():
         return False
     check_store()
     with _session() as client:
         found = client.search_model_versions(f"name='{registered_name}'")
         fitting = [v for v in found if v.tags.get(VERSION_TAG) == f"{platform}/{version}"]
-        if not fitting:
-            return False
-        client.set_registered_model_alias(registered_name, ALIAS, fitting[0].version)
-        return True
+        if fitting:
+            client.set_registered_model_alias(registered_name, ALIAS, fitting[0].version)
+        _take_alias_from_others(client, platform, registered_name if fitting else "")
+        return bool(fitting)

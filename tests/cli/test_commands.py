@@ -92,6 +92,16 @@ def test_a_measured_platform_says_with_what_error(run: Run, stored: Path, small_
     assert line["heldout"]["mape"] == small_model.meta["heldout"]["mape"]
 
 
+def test_what_predicts_a_platform_without_a_champion(run: Run, home: Path) -> None:
+    lines = {line["id"]: line for line in json.loads(run("platforms", "--json")[1])}
+    for name, model in (("h100-pcie", "_transfer@shipped"), ("h200-as-published", None)):
+        assert lines[name]["model"] == model and not lines[name]["measured"]
+        used = json.loads(run("predict", *GEMM, "-p", name, "--json")[1])["model"]
+        assert used == (model or "analytic")
+    assert "model across the measured GPUs" in run("platforms", "h100-pcie")[1]
+    assert "analytic only" in run("platforms", "h200-as-published")[1]
+
+
 def test_unknown_platform(run: Run) -> None:
     assert "did you mean" in one_message(run("platforms", "h20o"))
 
@@ -195,6 +205,30 @@ def test_a_damaged_description_is_shown_in_the_lists(run: Run, stored: Path) -> 
         assert status == 0 and "model.json" in err and "t4" in out
     lines = json.loads(run("models", "--json")[1])
     assert "damaged" in next(line["fault"] for line in lines if line["platform"] == "t4")
+
+
+def test_a_damaged_champion_file_can_be_mended_as_its_message_says(run: Run, stored: Path) -> None:
+    stored.parent.parent.joinpath(index.CHAMPION_FILE).write_bytes(b"junk")
+    message = one_message(run("predict", *GEMM, "-p", "t4"))
+    assert index.CHAMPION_FILE in message and "promote" in message
+    for command in ("models", "platforms"):  # lists go on, and say so
+        status, out, err = run(command)
+        assert status == 0 and "t4" in out and err.count(index.CHAMPION_FILE) == 1
+    assert run("promote", "kernelcast-t4@1")[0] == 0
+    assert run("predict", *GEMM, "-p", "t4")[0] == 0
+
+
+def test_a_store_that_may_not_be_read(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path.read_bytes
+
+    def fail(self: Path) -> bytes:
+        if self.name == index.CHAMPION_FILE:
+            raise PermissionError(13, "Permission denied")
+        return real(self)
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    for words in (("predict", *GEMM, "-p", "t4"), ("platforms",), ("models",)):
+        assert "cannot be read (Permission denied)" in one_message(run(*words))
 
 
 # ---- a table of questions

@@ -239,6 +239,58 @@ def test_a_failing_alias_puts_the_old_champion_back(
     assert alias("kernelcast-t4") == "1"
 
 
+def test_a_promotion_that_the_registry_cannot_take_is_none(train: Any, tracked_home: Path) -> None:
+    train()
+    train()
+    holder = sqlite3.connect(tracked_home / "mlflow.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(InputError, match=r"locked.*close the program"):
+            fit.promote("kernelcast-t4@2")
+    finally:
+        holder.close()
+    entry = index.champion_entry("t4")
+    assert entry is not None and entry.version == "1" and alias("kernelcast-t4") == "1"
+
+
+def test_a_platform_has_one_champion_whatever_the_names(train: Any, tracked_home: Path) -> None:
+    def champions() -> dict[str, str]:
+        found = client().search_registered_models()
+        return {model.name: str(model.aliases["champion"]) for model in found if "champion" in model.aliases}
+
+    train()
+    train(name="my-gpu")
+    assert champions() == {"kernelcast-t4": "1"}
+    fit.promote("my-gpu")
+    assert champions() == {"my-gpu": "1"}
+    fit.promote("kernelcast-t4")
+    assert champions() == {"kernelcast-t4": "1"}
+
+
+def test_going_back_to_the_shipped_model_leaves_no_champion_in_the_registry(
+    train: Any, tracked_home: Path, scored: Scored, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from kernelcast.registry.store import write_model
+
+    train()
+    monkeypatch.setattr(index, "shipped_folder", lambda platform: tmp_path / "package" / platform)
+    write_model(scored[0], tmp_path / "package" / "t4")
+    fit.promote("kernelcast-t4@shipped")
+    assert client().get_registered_model("kernelcast-t4").aliases == {}
+
+
+def test_training_anew_mends_a_damaged_champion(train: Any, tracked_home: Path) -> None:
+    train()
+    trained_folder("1").joinpath("model.json").write_bytes(b"{")
+    second = train()
+    assert second.champion and "model.json" in second.verdict and alias("kernelcast-t4") == "2"
+    (tracked_home / "models" / "t4" / index.CHAMPION_FILE).write_bytes(b"junk")
+    third = train()
+    assert third.champion and "damaged champion file" in third.verdict and alias("kernelcast-t4") == "3"
+    entry = index.champion_entry("t4")
+    assert entry is not None and entry.version == "3"
+
+
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 100])
 def test_a_database_that_is_none(train: Any, home: Path, content: bytes) -> None:
     home.mkdir()
@@ -246,7 +298,7 @@ def test_a_database_that_is_none(train: Any, home: Path, content: bytes) -> None
     if not content:
         tracking.check_store()  # an empty file is an empty database
     else:
-        refuses(train, home, r"mlflow\.db.*not a database")
+        refuses(train, home, r"mlflow\.db.*not a database.*move that file away")
 
 
 def test_a_read_only_database(train: Any, tracked_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
