@@ -1,4 +1,4 @@
-"""The table of equations: each at its number, citing it, with ranges, moving the way it must, on arrays as on scalars."""
+"""The table of equations: each at its number, with ranges, moving the way it must, the same on arrays and scalars."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def sample(row: Equation, rng: np.random.Generator) -> dict[str, np.ndarray]:
         if name in WORDS:
             continue
         if name in FRACTIONS:
-            drawn[name] = np.maximum(rng.uniform(0.0, 1.0, ROWS), 0.01 if name in ("utilisation", "efficiency") else 0.0)
+            least = 0.01 if name in ("utilisation", "efficiency") else 0.0  # these divide
+            drawn[name] = np.maximum(rng.uniform(0.0, 1.0, ROWS), least)
         elif name in FIXED:
             drawn[name] = np.full(ROWS, FIXED[name])
         elif name in COUNTS:
