@@ -35,7 +35,7 @@ def sample(row: Equation, rng: np.random.Generator) -> dict[str, np.ndarray]:
         elif name in FIXED:
             drawn[name] = np.full(ROWS, FIXED[name])
         elif name in COUNTS:
-            drawn[name] = np.ceil(np.exp(rng.uniform(0.0, 8.0, ROWS)))
+            drawn[name] = np.floor(np.exp(rng.uniform(0.0, 8.0, ROWS)))
         elif name == "vgpr_per_lane":
             drawn[name] = rng.integers(1, 513, ROWS).astype(float)
         elif name.endswith("_per_s"):

@@ -74,7 +74,7 @@ def held(platform_id: str) -> Platform:
 
 
 def direction(name: str) -> float:
-    """-1 where a larger value may only shorten a time, +1 where it may only lengthen it, 0 where nothing is promised."""
+    """-1 where a larger value may only shorten a time, 1 where it may only lengthen it, 0 where neither is promised."""
     unit = PARAMETERS[name].unit
     if unit in RATE_UNITS or name in FASTER or name.startswith("precision_efficiency"):
         return -1.0
