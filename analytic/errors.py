@@ -25,7 +25,8 @@ class RefusedError(KernelcastError):
 def nearest_names(name: str, valid: Iterable[str], count: int = 3) -> str:
     """Return ` (did you mean a, b?)` for the names closest to `name`, or the whole list when none is close."""
     choices = sorted(valid)
-    close = difflib.get_close_matches(name, choices, n=count, cutoff=0.5)
+    lower = {choice.lower(): choice for choice in choices}
+    close = [lower[found] for found in difflib.get_close_matches(name.lower(), lower, n=count, cutoff=0.5)]
     if close:
         return f" (did you mean {', '.join(close)}?)"
     return f" (valid: {', '.join(choices)})"

@@ -39,13 +39,16 @@ def value_of(word: str) -> Any:
     return int(number) if math.isfinite(number) and number == int(number) and abs(number) < 2**53 else number
 
 
-def pairs(words: Sequence[str], what: str = "parameter") -> dict[str, str]:
-    """`key=value` words as a dictionary of text. InputError for a malformed or repeated one."""
+def pairs(words: Sequence[str], what: str = "parameter", example: str = "m=8192") -> dict[str, str]:
+    """`key=value` words as a dictionary of text. InputError for a malformed or repeated one.
+
+    what: what such a word is called; example: one, for the message.
+    """
     out: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not _KEY.fullmatch(key):
-            raise InputError(f"'{clean(word)}' is not a {what}; write key=value, such as m=8192")
+            raise InputError(f"'{clean(word)}' is not a {what}; write key=value, such as {example}")
         if value == "":
             raise InputError(f"{what} '{key}' has no value; write {key}=VALUE")
         if key in out:
@@ -74,6 +77,23 @@ def settings(words: Sequence[str]) -> dict[str, str | float]:
     return out
 
 
+def fusion(word: str) -> tuple[list[str], float]:
+    """`a,b=BYTES` of `--fuse`: the segments, and the bytes between them that stay on chip in an execution."""
+    from ..analytic.units import parse_quantity
+
+    names, equals, byte = word.partition("=")
+    parts = [name.strip() for name in names.split(",")]
+    if not equals or len(parts) < 2 or not all(parts):
+        raise InputError(f"'{clean(word)}' is not a fusion; write --fuse SEGMENT,SEGMENT=BYTES, such as a,b=16MB")
+    try:
+        value = parse_quantity(byte, "B")
+    except InputError as fault:
+        raise InputError(f"--fuse {clean(word)}: {fault}") from None
+    if value < 0.0:
+        raise InputError(f"--fuse {clean(word)}: {byte} of traffic cannot stay on chip; give 0 B or more")
+    return parts, value
+
+
 def overrides(words: Sequence[str]) -> dict[str, str]:
     """`--set parameter=value` words."""
-    return pairs(words, "--set parameter")
+    return pairs(words, "--set parameter", "hbm_peak_bw=6TB/s")

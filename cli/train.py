@@ -91,7 +91,8 @@ def show_trained(item: Trained) -> None:
         where.print(text("too few rows to hold some out: not scored"))
     where.print(text(item.verdict))
     if meta["refused"]:
-        warn(f"{meta['refused']} rows of {item.model.platform} could not be described and were not used")
+        why = f"; the first: {meta['refused_why']}" if "refused_why" in meta else ""
+        warn(f"{meta['refused']} rows of {item.model.platform} could not be described and were not used{why}")
 
 
 def compare(

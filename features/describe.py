@@ -13,6 +13,7 @@ from ..analytic.errors import InputError, KernelcastError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.work import FloatArray, arguments
+from .faults import row_faults
 from .rows import Rows, family_rows
 from .segment import Counts, counts_of, work_of
 
@@ -88,20 +89,35 @@ def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, 
 
     groups: list[Group] = []
     parts: Any = pd.DataFrame(keys).groupby(list(keys), sort=True).indices
-    for (platform_id, kernel, precision, cache), index in parts.items():
+    waiting = list(parts.items())
+    while waiting:
+        (platform_id, kernel, precision, cache), index = waiting.pop(0)
         try:
             group = _group(frame, params, implementation, platform_id, kernel, precision, cache,
                            index, platforms)  # fmt: skip
         except KernelcastError as error:
             if strict:
                 raise
-            out.refused.update({int(i): str(error) for i in index})
+            sound, said = _judged(frame, index, str(error))
+            out.refused.update(said)
+            if sound.size:  # what one row says wrongly is no reason to refuse the others
+                waiting.insert(0, ((platform_id, kernel, precision, cache), sound))
             continue
+        index = group.index
         groups.append(group)
         base = group.baseline
         out.baseline_s[index], out.naive_s[index], out.bound_s[index] = base.time_s, base.naive_s, base.bound.seconds
         out.route[index], out.guard[index] = base.route, base.guard
     return Described(out.baseline_s, out.naive_s, out.bound_s, out.route, out.guard, tuple(groups), out.refused)
+
+
+def _judged(frame: pd.DataFrame, index: NDArray[np.intp], error: str) -> tuple[NDArray[np.intp], dict[int, str]]:
+    """(rows that may be sound, reasons of the others) of a group that raised; no row sound where none is to blame."""
+    faults = row_faults(frame.iloc[index])
+    bad = faults != ""
+    if not bad.any():
+        return index[:0], {int(i): error for i in index}
+    return index[~bad], {int(i): str(fault) for i, fault in zip(index[bad], faults[bad], strict=True)}
 
 
 def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[Any], platform_id: str, kernel: str,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import load_platform
-from ..analytic.work import Family, usage
+from ..features.faults import row_faults
 from .predictor import answer, check_level
-from .question import LARGEST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,75 +119,6 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
         notes[~fine & (notes == "")] = "no finite time: the sizes are too large"
         out["note"][here] = notes
     return out
-
-
-def row_faults(frame: pd.DataFrame) -> NDArray[Any]:
-    """Why a row cannot be described, '' where it can: judged by its own values, so that a bad row spoils no other."""
-    from ..training.runs import params_frame
-
-    out = np.full(len(frame), "", dtype=object)
-    params = params_frame(frame["params"])
-    for kernel, index in frame.groupby(frame["kernel"].astype(str)).indices.items():
-        if kernel in FAMILIES and kernel != "segment":
-            out[index] = _family_faults(FAMILIES[kernel], params.iloc[index])
-        else:
-            out[index] = _counted_faults(str(kernel), frame.iloc[index], params.iloc[index])
-    return out
-
-
-def _counted_faults(kernel: str, rows: pd.DataFrame, params: pd.DataFrame) -> NDArray[Any]:
-    counted = np.asarray(rows["bytes"], dtype=np.float64)
-    if "bytes" in params:
-        counted = np.where(np.isnan(counted), _numbers(params["bytes"]), counted)
-    what = "segment" if kernel == "segment" else f"kernel family {kernel!r} is unknown"
-    return np.where(np.isnan(counted), f"refused: {what} and the row has no counted bytes", "").astype(object)
-
-
-def _numbers(column: Any) -> NDArray[np.float64]:
-    import pandas as pd
-
-    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
-
-
-def _family_faults(family: Family, params: pd.DataFrame) -> NDArray[Any]:
-    """Faults of the rows of one family; the rules are those of `analytic.work.arguments`."""
-    n = len(params)
-    out = np.full(n, "", dtype=object)
-    columns: dict[str, NDArray[Any]] = {}
-    for param in family.params:
-        if param.kind in ("text", "list"):
-            columns[param.name] = params[param.name].to_numpy() if param.name in params else np.full(n, None, object)
-            continue
-        columns[param.name] = np.full(n, np.nan)
-        if param.name in params:
-            columns[param.name] = _column(params[param.name], param.name, out)
-    if family.derive is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            family.derive(columns)
-    for param in family.params:
-        if param.kind in ("text", "list"):
-            continue
-        values = columns[param.name]
-        floor = {"size": 1.0, "real": 0.0}.get(param.kind, -math.inf)
-        with np.errstate(invalid="ignore"):
-            wrong = np.isinf(values) | (values < floor)
-        _say(out, wrong, f"parameter {param.name!r} must be finite and at least {floor:g}")
-        _say(out, values > LARGEST.get(param.kind, math.inf), f"parameter {param.name!r} is too large")
-        if param.required:
-            _say(out, np.isnan(values), f"parameter {param.name!r} is missing; {usage(family)}")
-    return out
-
-
-def _column(column: pd.Series, name: str, out: NDArray[Any]) -> NDArray[np.float64]:
-    plain = column.astype(object)
-    truth = plain.astype(str).str.lower().map({"true": 1.0, "false": 0.0})
-    values = np.where(truth.notna(), truth.astype(float), _numbers(plain))
-    _say(out, np.isnan(values) & np.asarray(plain.notna()), f"parameter {name!r} is not a number")
-    return values
-
-
-def _say(out: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
-    out[where & (out == "")] = text
 
 
 def read_questions(path: str, *, needs_platform: bool, skip_bad: bool = False) -> pd.DataFrame:

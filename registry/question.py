@@ -14,6 +14,7 @@ from ..analytic.errors import InputError, RefusedError, nearest_names
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform
 from ..analytic.work import Family, Param, arguments, element_byte, usage
+from ..features.faults import LARGEST, contradictions
 from ..features.segment import SEGMENT, counts_of, work_of
 from .used import recording
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 COUNTED = ("flops", "bytes")
 """What a kernel of no known family is predicted from."""
-LARGEST = {"size": 2.0**53, "real": 1e30}
-"""Beyond these a number is no size of anything: counts would not be exact, products would overflow."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,19 @@ def _checked(family: Family, params: Mapping[str, Any], kernel: str) -> dict[str
     return out
 
 
+def _refuse_contradictions(family: Family, params: Mapping[str, Any], kernel: str) -> None:
+    """InputError for values that are fine one by one and cannot hold together."""
+    columns = {
+        param.name: np.array([params.get(param.name)], dtype=object)
+        if param.kind in ("text", "list")
+        else np.array([float(params.get(param.name, math.nan))])
+        for param in family.params
+    }
+    said = contradictions(family, columns)[0]
+    if said:
+        raise InputError(f"{kernel}: {said}")
+
+
 def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: str, implementation: str | None
         ) -> Question:  # fmt: skip
     """Check a configuration. InputError for what is wrong with it; RefusedError for a kernel without counts."""
@@ -123,6 +135,7 @@ def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: st
     if cache not in CACHE_STATES:
         raise InputError(f"cache is {cache!r}; it must be one of {', '.join(CACHE_STATES)}")
     checked = _checked(found, params, family)
+    _refuse_contradictions(found, checked, family)
     if found.name == SEGMENT and "bytes" not in checked:
         raise RefusedError(f"{family}: a segment is predicted from what was counted, and no bytes are given; "
                            "add bytes=… (device memory, read + written) and flops=…")  # fmt: skip

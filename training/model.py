@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analytic.errors import nearest_names
 from ..features.describe import Described, Group
 from ..features.implementation import canonical_labels
 from ..features.rows import Rows
@@ -156,14 +157,15 @@ class Model:
              f"x{SAME_LIBRARY:g}")  # fmt: skip
         _add(note, unsaid, lambda i: f"implementation not given, taken for {names[i]}, band from how far apart "
              "they are")  # fmt: skip
-        _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training, band from how far those that "
-             "are differ")  # fmt: skip
+        meant = {name: _meant(name, model.domain.implementations) for name in np.unique(names[~known]).tolist()}
+        _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training{meant[str(names[i])]}, band "
+             "from how far those that are differ")  # fmt: skip
         _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
              f"{group.family}{f', taken for {taken}' if taken != group.precision else ''}, band widened x{strange:g}")
         _add(note, np.full(index.size, foreign), lambda i: f"no run of a {group.platform.arch} GPU in training, band "
              f"widened x{NEW_ARCHITECTURE:g}")  # fmt: skip
         _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
-        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {level:.0%} band")
+        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {100 * level:g} % band")
         if model.note:
             _add(note, np.ones(index.size, dtype=bool), lambda i: model.note)
         out.sigma[index] = sigma
@@ -189,7 +191,7 @@ class Model:
         out.lower_s[index] = np.maximum(to_time(-half, time_s), least)
         out.upper_s[index] = to_time(half, time_s)
         note = np.array([model.note(str(name)) for name in used], dtype=object)
-        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few families for a {level:.0%} band")
+        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few families for a {100 * level:g} % band")
         out.note[index] = note
         out.implementation[index] = group.rows.categories["implementation"]
 
@@ -209,3 +211,9 @@ def _add(note: NDArray[Any], where: NDArray[np.bool_], text: Any) -> None:
     """Append text(i) to the notes of the flagged rows (few: only rows with something to say)."""
     for i in np.flatnonzero(where):
         note[i] = f"{note[i]}; {text(i)}" if note[i] else text(i)
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """` (did you mean …?)` for an implementation that is spelt nearly like a known one, else nothing."""
+    hint = nearest_names(name, known)
+    return hint if "did you mean" in hint else ""

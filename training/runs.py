@@ -194,13 +194,14 @@ def _check_columns(frame: pd.DataFrame, where: str, require_time: bool) -> None:
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise InputError(f"{where}: column {', '.join(doubled)} appears more than once; each needs its own name")
-    missing = [name for name in REQUIRED if name not in names and (require_time or name != "time_s")]
+    needed = [name for name in REQUIRED if require_time or name != "time_s"]
+    missing = [name for name in needed if name not in names]
     if missing:
-        found = ", ".join(names[:30]) or "none"
+        found = ", ".join([name for name in names if not name.startswith("_")][:30]) or "none"  # _…: columns of ours
         word = "column" if len(missing) == 1 else "columns"
         raise InputError(
-            f"{where}: required {word} {', '.join(missing)} missing; a table of measured runs has "
-            f"{', '.join(REQUIRED)}; found: {found[:300]}"
+            f"{where}: required {word} {', '.join(missing)} missing; a table of "
+            f"{'measured runs' if require_time else 'questions'} has {', '.join(needed)}; found: {found[:300]}"
         )
     if frame.empty:
         raise InputError(f"{where}: the table has its header but no rows; at least one is needed")

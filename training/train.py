@@ -227,11 +227,17 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
     families = {item.model.family: item.model for item in learned}
-    meta = {"rows": usable, "refused": len(described.refused), "seed": seed, "folds": FOLDS, "quick": quick,
+    meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
             "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
     return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
                  meta, stranger_bands([(item.model, item.parts) for item in learned], time_s),
                  fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
+
+
+def refusals(described: Described) -> dict[str, Any]:
+    """How many rows could not be described, and why the first of them: for a model's meta."""
+    first = min(described.refused, default=None)
+    return {"refused": len(described.refused)} | ({} if first is None else {"refused_why": described.refused[first]})
 
 
 def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
@@ -261,8 +267,8 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
     rows = int(np.isfinite(described.baseline_s).sum())
     quick = bool(checked.meta.get("quick"))
     segments = checked.segments if quick else fit_segments(frame, described, seed=seed)
-    return replace(checked, name=name or checked.name, families=families, meta={**checked.meta, "rows": rows},
-                   segments=segments)  # fmt: skip
+    meta = {**checked.meta, "rows": rows, **refusals(described)}
+    return replace(checked, name=name or checked.name, families=families, meta=meta, segments=segments)  # fmt: skip
 
 
 def _scores(item: _Learned) -> dict[str, float]:

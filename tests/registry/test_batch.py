@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelcast.analytic.errors import InputError
-from kernelcast.registry.batch import COLUMNS, predict_runs, row_faults
+from kernelcast.features.faults import row_faults
+from kernelcast.registry.batch import COLUMNS, predict_runs
 from kernelcast.registry.predictor import predict
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def test_a_row_that_is_no_run_is_an_error_unless_skipped(home: Path, change: dic
 
 
 def test_missing_columns_are_named(home: Path) -> None:
-    with pytest.raises(InputError, match="params missing"):
+    with pytest.raises(InputError, match=r"params missing.*of questions.*found: platform, kernel, precision$"):
         predict_runs(table(GOOD).drop(columns="params"))
 
 
