@@ -25,9 +25,9 @@ def overridden(
 ) -> tuple[dict[str, Parameter], list[tuple[str, str]]]:
     """Return the new parameters and (key, message) of every consequence a person should see. Raises InputError."""
     changed = dict(parameters)
-    given = _given(overrides, platform_id)
+    given, bare = _given(overrides, platform_id)
     for name, value in given.items():
-        changed[name] = _override(name, value, parameters.get(name), "set by the user")
+        changed[name] = _override(name, value, parameters.get(name), bare.get(name, "set by the user"))
     notes: list[tuple[str, str]] = []
     for name in given:
         _follow_peak(name, given, parameters, changed)
@@ -36,8 +36,12 @@ def overridden(
     return changed, notes
 
 
-def _given(overrides: Mapping[str, str | float], platform_id: str) -> dict[str, float | str]:
+def _given(
+    overrides: Mapping[str, str | float], platform_id: str
+) -> tuple[dict[str, float | str], dict[str, str]]:
+    """(value by parameter, words on those a person wrote without their unit)."""
     given: dict[str, float | str] = {}
+    bare: dict[str, str] = {}
     for written, raw in overrides.items():
         name = "sustained_hbm_bw" if written in DRAM_BANDWIDTH else canonical_name(written)
         if name not in PARAMETERS:
@@ -49,7 +53,21 @@ def _given(overrides: Mapping[str, str | float], platform_id: str) -> dict[str, 
             given[name] = parameter_value(PARAMETERS[name], raw)
         except InputError as error:
             raise InputError(f"platform {platform_id}: cannot set {written}={raw}: {error}") from None
-    return given
+        if isinstance(raw, str) and PARAMETERS[name].unit in PREFIXED and _is_number(raw):
+            bare[name] = f"set by the user without a unit, taken in {PARAMETERS[name].unit}"
+    return given, bare
+
+
+PREFIXED = ("B", "B/s", "FLOP/s", "OP/s", "Hz", "W", "s")
+"""Units that are written with a prefix: 6 for a bandwidth of 6 TB/s is a slip worth showing."""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _override(name: str, value: float | str, before: Parameter | None, how: str) -> Parameter:

@@ -90,7 +90,8 @@ def _field_of(segment: Segment, message: str) -> str:
     return ".precision" if "rate; it has" in message else ""
 
 
-def _family_params(segments: list[Segment]) -> dict[str, Any]:
+def family_params(segments: list[Segment]) -> dict[str, Any]:
+    """Parameters of segments of one family as columns of shape (n,); None where a segment leaves one out."""
     names = dict.fromkeys(name for segment in segments for name in segment.params)
     columns: dict[str, Any] = {}
     for name in names:
@@ -108,7 +109,7 @@ def _pick(base: Baseline, i: int) -> tuple[dict[str, float], dict[str, float]]:
 
 def _of_family(segments: list[Segment], platform: Platform, precision: str, cache: str) -> list[Evaluated]:
     family = str(segments[0].kernel)
-    base = baseline(family, _family_params(segments), precision, platform, cache=cache, tile=segments[0].tile)  # type: ignore[arg-type]
+    base = baseline(family, family_params(segments), precision, platform, cache=cache, tile=segments[0].tile)  # type: ignore[arg-type]
     out = []
     for i, segment in enumerate(segments):
         terms, details = _pick(base, i)

@@ -29,6 +29,10 @@ Analytic = Annotated[bool, typer.Option("--analytic", help="The analytic baselin
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="parameter=value", help="Change a platform parameter; repeat.")
 ]
+Fusions = Annotated[
+    list[str] | None, typer.Option("--fuse", metavar="SEGMENT,SEGMENT=BYTES",
+                                   help="Of an application: as one kernel, BYTES staying on chip; repeat."),
+]  # fmt: skip
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
@@ -64,6 +68,12 @@ def predictions(
     if clash:
         raise InputError(f"'{clash[0]}' is no parameter of a kernel; it is an option: --{clash[0]}")
     return [predict(family, platform=name, **keywords, **sizes) for name in dict.fromkeys(platforms)]
+
+
+def refuse_fusions(fusions: Sequence[str] | None) -> None:
+    """InputError where segments of a single kernel are to be fused."""
+    if fusions:
+        raise InputError("--fuse joins segments of an application; a kernel has none (see `kernelcast workloads`)")
 
 
 def _one_of(name: str, reserved: dict[str, str], option: str, default: str) -> str:

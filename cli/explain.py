@@ -8,15 +8,17 @@ import typer
 
 from ..analytic.errors import InputError
 from . import ask, workload
+from .beside import documents, longest_term, print_changes, without_changes
+from .explain_workload import MOVES, parameters, sensitivity
 from .parse import overrides
 from .show import (
     add_row,
-    amount,
     band,
     console,
     params_words,
     percent,
     plot_path,
+    print_facts,
     print_json,
     print_table,
     seconds,
@@ -47,6 +49,7 @@ def explain(
     model: ask.ModelName = None,
     analytic: ask.Analytic = False,
     changes: ask.Overrides = None,
+    fusions: ask.Fusions = None,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the roofline picture (.svg, .png, .pdf).")
     ] = None,
@@ -56,11 +59,15 @@ def explain(
     if not family:
         raise InputError("say what to explain: kernelcast explain FAMILY key=value … -p PLATFORM")
     if workload.is_workload(family):
-        workload.predict(family, params, platform, changes, as_json, full=True, plot=plot, level=level, cache=cache,
-                         model=model, analytic=analytic)  # fmt: skip
+        workload.predict(family, params, platform, changes, as_json, fusions=fusions, full=True, plot=plot,
+                         level=level, cache=cache, model=model, analytic=analytic)  # fmt: skip
         return
-    found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
-                            changes=changes)  # fmt: skip
+    ask.refuse_fusions(fusions)
+    options: dict[str, Any] = {"level": level, "cache": cache, "model": model, "analytic": analytic}
+    found = ask.predictions(family, params, platform, changes=changes, **options)
+    before = None
+    if changes:
+        before = without_changes(lambda: ask.predictions(family, params, platform, changes=None, **options))
     from ..registry.explain import explanation
 
     said = [explanation(item, overrides(changes or []), name) for item, name in
@@ -68,11 +75,15 @@ def explain(
     if plot is not None:
         _draw(found, plot, overrides(changes or []), list(dict.fromkeys(platform or [])))
     if as_json:
-        print_json(said[0] if len(said) == 1 else said)
+        print_json(documents(found, longest_term, before, said))
         return
     where = console()
-    for item, facts in zip(found, said, strict=True):
+    for i, (item, facts) in enumerate(zip(found, said, strict=True)):
         _show(where, item, facts)
+        print_changes(where, [item], None if before is None else [before[i]], lambda one: one.changed)
+        if item.note:
+            where.print(text(f"note: {item.note}"))
+        where.print()
 
 
 def _draw(found: list[Prediction], plot: str, changes: dict[str, str], platforms: list[str]) -> None:
@@ -87,7 +98,10 @@ def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
                      f"{item.cache}", "bold"))  # fmt: skip
     where.print()
     over = f", {facts['over_bound']:.3g} times the bound" if facts["over_bound"] else ""
+    counted = ("first-principles: FLOP and bytes counted by the family from its sizes"
+               if facts["characterisation"] == "first-principles" else "FLOP and bytes as given")  # fmt: skip
     lines = [
+        ("inputs", counted),
         ("predicted", f"{seconds(item.predicted_s)}{over}"),
         (f"{100 * item.level:g} % band", band(item.lower_s, item.upper_s)),
         ("physical bound", facts["bound_words"]),
@@ -98,8 +112,7 @@ def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
         ("to move it", facts["to_move"]),
         ("guard", facts["guard"]),
     ]
-    for name, words in lines:
-        where.print(text(f"  {name:15} {words}"))
+    print_facts(where, lines)
     where.print()
     print_table(where, "step by step (what runs side by side counts once, the longest)", _steps(facts))
     where.print(text("equations, numbered as in arXiv 2605.04178", "bold"))
@@ -107,11 +120,8 @@ def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
         where.print(text(f"  {line}"))
     where.print()
     print_table(where, "terms of the analytic time", _terms(item, facts))
-    print_table(where, "what would change it: analytic time with a parameter a tenth higher", _sensitivity(facts))
-    print_table(where, "parameters looked up", _parameters(item))
-    if item.note:
-        where.print(text(f"note: {item.note}"))
-    where.print()
+    print_table(where, MOVES, sensitivity(facts["sensitivity"]))
+    print_table(where, "parameters looked up", parameters(item.parameters))
 
 
 def _correction(item: Prediction, facts: dict[str, Any]) -> str:
@@ -133,21 +143,4 @@ def _terms(item: Prediction, facts: dict[str, Any]) -> Table:
     for name, value in item.terms.items():
         if value:
             add_row(made, [name, seconds(value), percent(100.0 * facts["shares"][name])])
-    return made
-
-
-def _sensitivity(facts: dict[str, Any]) -> Table:
-    made = table(["parameter", "change"], ["change"])
-    for line in facts["sensitivity"][:8]:
-        add_row(made, [line["parameter"], f"{100.0 * line['change']:+.1f} %"])
-    if not facts["sensitivity"]:
-        add_row(made, ["no single parameter", "below 0.1 %"])
-    return made
-
-
-def _parameters(item: Prediction) -> Table:
-    made = table(["parameter", "value", "kind", "source", "date"], ["value"])
-    for row in item.parameters:
-        add_row(made, [row["name"], amount(row["value"], row["unit"]), row["kind"], row["source"], row["date"]],
-                "yellow" if row["kind"] in ("assumed", "override") else "")  # fmt: skip
     return made

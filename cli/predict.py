@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..analytic.errors import InputError, RefusedError
 from . import ask, workload
+from .beside import documents, longest_term, print_changes, ratios, without_changes
 from .parse import overrides
 from .show import (
     add_row,
-    amount,
     band,
     clean,
     console,
     params_words,
     print_json,
+    print_sides,
     print_table,
     seconds,
     table,
@@ -25,7 +26,6 @@ from .show import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from ..registry.predictor import Prediction
@@ -40,6 +40,7 @@ def predict(
     model: ask.ModelName = None,
     analytic: ask.Analytic = False,
     changes: ask.Overrides = None,
+    fusions: ask.Fusions = None,
     runs: Annotated[str | None, typer.Option("--runs", metavar="IN", help="Predict every row of this table.")] = None,
     out: Annotated[str | None, typer.Option("--out", metavar="OUT", help="Where it goes (.csv, .parquet).")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave unusable rows of --runs out.")] = False,
@@ -54,50 +55,42 @@ def predict(
         _table(runs, out, platform or [], level, cache, model, analytic, overrides(changes or []), skip_bad, as_json)
         return
     if family and workload.is_workload(family):
-        workload.predict(family, params, platform, changes, as_json, level=level, cache=cache, model=model,
-                         analytic=analytic)  # fmt: skip
+        workload.predict(family, params, platform, changes, as_json, fusions=fusions, level=level, cache=cache,
+                         model=model, analytic=analytic)  # fmt: skip
         return
-    found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
-                            changes=changes)  # fmt: skip
+    ask.refuse_fusions(fusions)
+    options: dict[str, Any] = {"level": level, "cache": cache, "model": model, "analytic": analytic}
+    found = ask.predictions(family, params, platform, changes=changes, **options)
+    before = None
+    if changes:
+        before = without_changes(lambda: ask.predictions(family, params, platform, changes=None, **options))
     if as_json:
-        print_json(found[0].to_dict() if len(found) == 1 else [item.to_dict() for item in found])
+        print_json(documents(found, longest_term, before))
     else:
-        show(found)
+        show(found, before)
 
 
-def show(found: list[Prediction]) -> None:
-    """Predictions as tables: the times side by side, then the terms."""
-    from ..analytic.whatif import ratios
-
+def show(found: list[Prediction], before: list[Prediction] | None = None) -> None:
+    """Predictions as tables: the times side by side, then the terms, then what was changed."""
     first = found[0]
     where = console()
     where.print(text(f"{first.kernel} {first.precision}  {params_words(first.params)}  cache {first.cache}", "bold"))
     percent = f"{100 * first.level:g} % band"
     several = ["ratio", "decided by"] if len(found) > 1 else []
-    made = table(["platform", "predicted", percent, *several, "analytic", "bound", "limit", "model", "implementation"],
-                 ["predicted", percent, "ratio", "analytic", "bound"])  # fmt: skip
-    for item, ratio in zip(found, ratios([item.predicted_s for item in found]), strict=True):
-        beside = [f"{ratio:.3g}", max(item.terms, key=lambda name: item.terms[name])] if several else []
-        add_row(made, [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s), *beside,
-                       seconds(item.baseline_s), seconds(item.bound["seconds"]), item.bound["limit"], item.model,
-                       item.implementation or "-"])  # fmt: skip
-    where.print(made)
+    columns = ["platform", "predicted", percent, *several, "analytic", "bound", "limit", "model", "implementation"]
+    rows = []
+    for item, ratio in zip(found, ratios(found), strict=True):
+        beside = [f"{ratio:.3g}", longest_term(item)] if several else []
+        rows.append([item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s), *beside,
+                     seconds(item.baseline_s), seconds(item.bound["seconds"]), item.bound["limit"], item.model,
+                     item.implementation or "-"])  # fmt: skip
+    print_sides(where, columns, rows, ["predicted", percent, "ratio", "analytic", "bound"])
     print_table(where, "terms of the analytic time", _terms(found))
-    _changed(where, found)
+    print_changes(where, found, before, lambda item: item.changed)
     for item in found:
         if item.note:
             prefix = f"{item.platform}: " if len(found) > 1 else ""
             where.print(text(f"note: {prefix}{item.note}"))
-
-
-def _changed(where: Console, found: list[Prediction]) -> None:
-    """Parameters set by hand, and those that followed them: value, what it was, why."""
-    for item in found:
-        for row in item.parameters:
-            if row["kind"] == "override":
-                prefix = f"{item.platform}: " if len(found) > 1 else ""
-                value = amount(row["value"], row["unit"])
-                where.print(text(f"changed: {prefix}{row['name']} = {value} ({row['source']}; {row['note']})"))
 
 
 def _terms(found: list[Prediction]) -> Table:

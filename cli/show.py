@@ -18,6 +18,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u
 PLAIN_WIDTH = 140
 """Columns of a table that goes to a file or a pipe, where nobody says how wide the window is."""
 
+UNFOLDED = 10_000
+"""Columns in which no table needs to fold a cell."""
+
 
 def clean(value: object) -> str:
     """Text without control characters: what a table or a file name holds must not drive the terminal."""
@@ -66,6 +69,34 @@ def print_table(where: Console, title: str, made: Table) -> None:
     """A table under its title (a title of rich's own would be folded to the table's width)."""
     if title:
         where.print(text(title, "bold"))
+    where.print(made)
+
+
+def print_sides(where: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str]
+                ) -> None:  # fmt: skip
+    """A table of few rows: as it is where the window is wide enough, else turned, one column for each row."""
+    wide = table(columns, numbers)
+    for row in rows:
+        add_row(wide, row)
+    if where.measure(wide, options=where.options.update(max_width=UNFOLDED)).maximum <= where.width:
+        where.print(wide)
+        return
+    heads = [clean(row[0]) for row in rows]
+    turned = table([columns[0], *heads], heads)
+    for i, name in enumerate(columns[1:], 1):
+        add_row(turned, [name, *(row[i] for row in rows)])
+    where.print(turned)
+
+
+def print_facts(where: Console, facts: Sequence[tuple[str, str]]) -> None:
+    """`name   words` lines; words that do not fit continue below themselves."""
+    from rich.table import Table
+
+    made = Table.grid(padding=(0, 1), pad_edge=True)
+    made.add_column(no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, words in facts:
+        made.add_row(text(f" {name}"), text(words))
     where.print(made)
 
 

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from ..analytic.errors import InputError
 from . import ask
-from .parse import settings
-from .show import add_row, amount, band, console, plot_path, print_json, print_table, seconds, table, text, warn
+from .beside import documents, print_changes, ratios, without_changes
+from .explain_workload import explanations, show_explanation
+from .parse import fusion, settings
+from .show import (
+    add_row,
+    amount,
+    band,
+    console,
+    plot_path,
+    print_facts,
+    print_json,
+    print_sides,
+    print_table,
+    seconds,
+    table,
+    text,
+    warn,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..registry.application import SegmentPrediction, WorkloadPrediction
+    from ..analytic.workload import Workload
+    from ..analytic.workload_file import Segment
+    from ..registry.application import WorkloadPrediction
 
 
 def is_workload(name: str | None) -> bool:
@@ -30,31 +51,40 @@ def is_workload(name: str | None) -> bool:
     return name in shipped_workloads()
 
 
-def predictions(
-    name: str,
-    words: Sequence[str] | None,
-    platforms: Sequence[str] | None,
-    *,
-    level: float,
-    cache: str,
-    model: str | None,
-    analytic: bool,
-    changes: Sequence[str] | None,
-) -> list[WorkloadPrediction]:
-    """One prediction of an application for each platform. InputError for a question that is not whole."""
+@dataclass(frozen=True)
+class Question:
+    """An application as asked about: with fields set and segments fused, and the platform parameters to change."""
+
+    workload: Workload
+    overrides: dict[str, str | float]
+    original: Workload
+
+
+def question(name: str, words: Sequence[str] | None, changes: Sequence[str] | None, fusions: Sequence[str] | None
+             ) -> Question:  # fmt: skip
+    """The application named, changed by `--set` and `--fuse`. InputError for words it has no place for."""
     if words:
         raise InputError(f"'{words[0]}': an application takes its sizes from its file; change them with "
                          f"--set segment.field={words[0].partition('=')[2] or 'VALUE'}")  # fmt: skip
+    from ..analytic.workload import load_workload
+    from ..registry.application import split_settings
+
+    original = load_workload(name)
+    overrides, fields = split_settings(settings(changes or []))
+    made = original.with_settings(fields) if fields else original
+    for parts, byte in map(fusion, fusions or []):
+        made = made.with_fusion(parts, byte)
+    return Question(made, overrides, original)
+
+
+def predictions(asked: Question, platforms: Sequence[str] | None, **options: Any) -> list[WorkloadPrediction]:
+    """One prediction of an application for each platform. InputError for a question that is not whole."""
     if not platforms:
         raise InputError("say for which platform: -p PLATFORM (see `kernelcast platforms`)")
-    from ..analytic.workload import load_workload
     from ..registry.application import predict_workload
 
-    loaded, made = load_workload(name), settings(changes or [])
-    return [
-        predict_workload(loaded, platform=one, level=level, cache=cache, model=model, analytic=analytic, settings=made)
-        for one in dict.fromkeys(platforms)
-    ]
+    return [predict_workload(asked.workload, platform=one, settings=asked.overrides, **options)
+            for one in dict.fromkeys(platforms)]  # fmt: skip
 
 
 def predict(
@@ -64,51 +94,72 @@ def predict(
     changes: Sequence[str] | None,
     as_json: bool,
     *,
+    fusions: Sequence[str] | None = None,
     full: bool = False,
     plot: str | None = None,
     **options: Any,
 ) -> None:
     """Print an application's prediction; `full` adds steps, terms and parameters (`explain`)."""
-    found = predictions(name, words, platforms, changes=changes, **options)
+    asked = question(name, words, changes, fusions)
+    found = predictions(asked, platforms, **options)
+    before = None
+    if changes or fusions:
+        plain = Question(asked.original, {}, asked.original)
+        before = without_changes(lambda: predictions(plain, platforms, **options))
+    said = explanations(asked, found, list(dict.fromkeys(platforms or [])), options["cache"]) if full else None
     if plot is not None:
-        _draw(found, plot, list(dict.fromkeys(platforms or [])), changes)
+        _draw(found, plot, list(dict.fromkeys(platforms or [])), asked.overrides)
     if as_json:
-        print_json(found[0].to_dict() if len(found) == 1 else [item.to_dict() for item in found])
+        print_json(documents(found, decided_by, before, said))
         return
     where = console()
     _head(where, found)
     print_table(where, "segments", _segments(found))
     _published(where, found)
-    if full:
-        _explain(where, found)
+    if said is not None:
+        for item, facts in zip(found, said, strict=True):
+            show_explanation(where, item, facts)
+    for item in found:
+        prefix = f"{item.platform}: " if len(found) > 1 else ""
+        for words_of in item.changed:
+            where.print(text(f"changed: {prefix}{words_of}"))
+    print_changes(where, found, before, lambda item: item.changed_parameters)
     for item in found:
         prefix = f"{item.platform}: " if len(found) > 1 else ""
         where.print(text(f"note: {prefix}{item.note}"))
 
 
-def _draw(found: list[WorkloadPrediction], plot: str, platforms: list[str], changes: Sequence[str] | None) -> None:
-    from ..analytic.platform import load_platform
-    from ..registry.application import picture, split_settings
+def decided_by(item: WorkloadPrediction) -> str:
+    """The segment that takes longest, and what it waits for."""
+    return f"{item.deciding_segment}: {item.deciding_limit}"
 
-    overrides = split_settings(settings(changes or []))[0]
+
+def _draw(found: list[WorkloadPrediction], plot: str, platforms: list[str], overrides: dict[str, str | float]) -> None:
+    from ..analytic.platform import load_platform
+    from ..registry.application import picture
+
     for item, name in zip(found, platforms, strict=True):
         platform = load_platform(name).with_overrides(overrides)
         warn(f"picture written to {picture(item, platform, plot_path(plot, item.platform, len(found)))}")
 
 
 def _head(where: Console, found: list[WorkloadPrediction]) -> None:
-    from ..analytic.whatif import ratios
+    from ..analytic.workload_file import CHARACTERISATIONS
 
     first = found[0]
-    where.print(text(f"{first.workload}  ({first.characterisation} inputs; {first.source})", "bold"))
+    where.print(text(first.workload, "bold"))
+    meaning = CHARACTERISATIONS[first.characterisation]
+    facts = [("inputs", f"{first.characterisation}: {meaning}"), ("source", first.source)]
+    print_facts(where, [*facts, *([("note", first.inputs_note)] if first.inputs_note else [])])
     percent = f"{100 * first.level:g} % band"
-    numbers = ["predicted", percent, "analytic", "bound", "ratio"]
-    made = table(["platform", "predicted", percent, "analytic", "bound", "ratio", "decided by", "model"], numbers)
-    for item, ratio in zip(found, ratios([item.predicted_s for item in found]), strict=True):
-        add_row(made, [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s),
-                       seconds(item.baseline_s), seconds(item.bound_s), f"{ratio:.3g}",
-                       f"{item.deciding_segment}: {item.deciding_limit}", item.model])  # fmt: skip
-    where.print(made)
+    several = ["ratio"] if len(found) > 1 else []
+    rows = [
+        [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s), seconds(item.baseline_s),
+         seconds(item.bound_s), *([f"{ratio:.3g}"] if several else []), decided_by(item), item.model]
+        for item, ratio in zip(found, ratios(found), strict=True)
+    ]  # fmt: skip
+    print_sides(where, ["platform", "predicted", percent, "analytic", "bound", *several, "decided by", "model"], rows,
+                ["predicted", percent, "analytic", "bound", "ratio"])  # fmt: skip
 
 
 def _segments(found: list[WorkloadPrediction]) -> Table:
@@ -118,7 +169,10 @@ def _segments(found: list[WorkloadPrediction]) -> Table:
         first = row[0]
         cells = [f"{seconds(part.predicted_s)} ({part.limit})" for part in row]
         route = " / ".join(dict.fromkeys(part.route for part in row))
-        add_row(made, [first.name, f"{first.kernel} {first.precision}", f"{first.n_exec:g}", *cells, route])
+        precision = "" if first.precision == "none" else f" {first.precision}"
+        add_row(made, [first.name, f"{first.kernel}{precision}", f"{first.n_exec:g}", *cells, route])
+    for name in dict.fromkeys(name for item in found for name in item.extra):
+        add_row(made, [name, "whole application", "", *(seconds(item.extra.get(name)) for item in found), ""])
     return made
 
 
@@ -142,54 +196,73 @@ def _published(where: Console, found: list[WorkloadPrediction]) -> None:
     print_table(where, "published by others", made)
 
 
-def _explain(where: Console, found: list[WorkloadPrediction]) -> None:
-    for item in found:
-        print_table(where, f"terms of the analytic time on {item.platform}", _terms(item))
-        for part in item.segments:
-            where.print(text(f"  {part.name}: {_words(part)}"))
-            if part.note:
-                where.print(text(f"    {part.note}"))
-        made = table(["parameter", "value", "kind", "source", "date"], ["value"])
-        for row in item.parameters:
-            add_row(made, [row["name"], amount(row["value"], row["unit"]), row["kind"], row["source"], row["date"]],
-                    "yellow" if row["kind"] in ("assumed", "override") else "")  # fmt: skip
-        print_table(where, f"parameters looked up on {item.platform}", made)
-
-
-def _terms(item: WorkloadPrediction) -> Table:
-    from .show import percent
-
-    made = table(["term", "time", "share"], ["time", "share"])
-    for name, value in item.terms.items():
-        add_row(made, [name, seconds(value), percent(100.0 * value / item.baseline_s)])
-    return made
-
-
-def _words(part: SegmentPrediction) -> str:
-    """`40 × (launch 0.88 us + memory 1.2 ms) = 48 ms; bound 45 ms (HBM bytes)`."""
-    terms = " + ".join(f"{name} {seconds(value)}" for name, value in part.terms.items())
-    count = f" in {part.n_exec:g} executions" if part.n_exec != 1 else ""
-    return (f"{terms} = {seconds(part.baseline_s)}{count}; physical bound {seconds(part.bound_s)}; "
-            f"decided by {part.limit}")  # fmt: skip
-
-
-def workloads(as_json: ask.AsJson = False) -> None:
+def workloads(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this one: a shipped name or a file.")] = None,
+    as_json: ask.AsJson = False,
+) -> None:
     """Applications that come with the package: where their inputs come from, and which are open."""
     from ..analytic.workload import load_workload
     from ..analytic.workload_file import shipped_workloads
 
-    loaded = [(name, load_workload(path)) for name, path in shipped_workloads().items()]
+    loaded = [load_workload(one) for one in ([name] if name else shipped_workloads())]
     if as_json:
-        print_json([
-            {"name": name, "description": item.description, "characterisation": item.characterisation,
-             "source": item.source, "note": item.note, "open_fields": item.open_fields(),
-             "published": [entry.model_dump() for entry in item.published]}
-            for name, item in loaded
-        ])  # fmt: skip
-        return
-    made = table(["workload", "inputs", "open", "what"])
-    for name, item in loaded:
-        missing = item.open_fields()
-        state = ", ".join(field.partition(".")[2] for field in missing) if missing else "-"
-        add_row(made, [name, item.characterisation, state, item.description])
-    print_table(console(), "", made)
+        made = [_document(item) for item in loaded]
+        print_json(made[0] if name else made)
+    elif name:
+        _show_one(loaded[0])
+    else:
+        made_table = table(["workload", "inputs", "open", "what"])
+        for item in loaded:
+            missing = [field.partition(".")[2] for field in item.open_fields()]
+            add_row(made_table, [item.name, item.characterisation, ", ".join(missing) or "-", item.description])
+        print_table(console(), "", made_table)
+        console().print(text("open: nobody published it; give it with --set segment.field=VALUE. `kernelcast workloads "
+                             "NAME` shows one with what others printed about it"))  # fmt: skip
+
+
+def _document(item: Workload) -> dict[str, Any]:
+    return {
+        "name": item.name, "description": item.description, "characterisation": item.characterisation,
+        "source": item.source, "note": item.note, "open_fields": item.open_fields(),
+        "segments": [segment.model_dump(by_alias=True, exclude_unset=True) for segment in item.segments],
+        "published": [entry.model_dump() for entry in item.published],
+    }  # fmt: skip
+
+
+def _show_one(item: Workload) -> None:
+    from ..analytic.workload_file import CHARACTERISATIONS
+
+    where = console()
+    where.print(text(f"{item.name}: {item.description}", "bold"))
+    facts = [("inputs", f"{item.characterisation}: {CHARACTERISATIONS[item.characterisation]}"),
+             ("source", item.source), ("note", item.note), ("open", ", ".join(item.open_fields()))]  # fmt: skip
+    print_facts(where, [(name, words) for name, words in facts if words])
+    made = table(["segment", "what", "times", "inputs"], ["times"])
+    for segment in item.segments:
+        times = "open" if segment.n_exec is None else f"{segment.n_exec:g}"
+        kind = f"{segment.kernel or segment.work_class} {segment.precision or ''}"
+        add_row(made, [segment.name, kind, times, _inputs(segment)])
+    print_table(where, "segments", made)
+    entries = [(item.name, entry) for entry in item.published]
+    entries += [(segment.name, entry) for segment in item.segments for entry in segment.published]
+    if entries:
+        shown = table(["platform", "of", "published", "value", "source"], ["value"])
+        for of, entry in entries:
+            value = seconds(entry.value) if entry.quantity.endswith("_s") else f"{entry.value:g}"
+            add_row(shown, [entry.platform, of, entry.quantity, value, entry.source])
+        print_table(where, "published by others", shown)
+
+
+_UNITS = {"flop": "FLOP", "bytes": "B", "working_set": "B", "bytes_in_flight": "B"}
+
+
+def _inputs(segment: Segment) -> str:
+    """`flop 4.8 TFLOP, bytes open`: what the file says of a segment."""
+    said = [f"{name}={'open' if value is None else value}" for name, value in segment.params.items()]
+    for name, unit in _UNITS.items():
+        if name in segment.model_fields_set:
+            value = getattr(segment, name)
+            said.append(f"{name} {'open' if value is None else amount(value, unit)}")
+    said += [f"{t.direction} {'open' if t.bytes is None else amount(t.bytes, 'B')} × {t.episodes:g}"
+             for t in segment.transfers]  # fmt: skip
+    return ", ".join([*said, *([f"{segment.syncs:g} syncs"] if segment.syncs else [])])

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analytic.errors import InputError
+from ..analytic.errors import InputError, KernelcastError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.workload import SegmentTime, Workload, WorkloadTime, load_workload, workload_baseline
 from ..analytic.workload_file import Segment
-from .predictor import Prediction, check_level, predict, resolve_model
+from .predictor import ANALYTIC, Prediction, check_level, predict, resolve_model
 from .question import SEGMENT
-from .used import recording, used_parameters
+from .used import changed_parameters, recording, used_parameters
 
 if TYPE_CHECKING:
     from ..training.model import Model
@@ -44,6 +44,7 @@ class SegmentPrediction:
     in_domain: bool
     note: str
     model: str
+    implementation: str
     terms: dict[str, float]
     published: list[dict[str, Any]]
     flop: float
@@ -59,6 +60,8 @@ class WorkloadPrediction:
     platform: str
     characterisation: str
     source: str
+    inputs_note: str
+    """What the file says of its inputs."""
     predicted_s: float
     lower_s: float | None
     upper_s: float | None
@@ -72,9 +75,14 @@ class WorkloadPrediction:
     note: str
     model: str
     terms: dict[str, float]
+    extra: dict[str, float]
+    """Of the terms, those of the whole application: concurrency, devices."""
     segments: list[SegmentPrediction]
     published: list[dict[str, Any]]
     changed: list[str]
+    """Fields and fusions set by hand."""
+    changed_parameters: list[dict[str, Any]]
+    """Platform parameters set by hand, and those that followed: name, value, unit, source, note, used or not."""
     parameters: list[dict[str, Any]]
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,11 +119,15 @@ def predict_workload(
     watched, recorder = recording(target.with_overrides(overrides))
     base = workload_baseline(changed, watched, cache=cache)
     found = None if analytic else resolve_model(target, model)
-    parts = [
-        _segment(segment, time, target, overrides, level, cache, found or model, analytic)
-        for segment, time in zip(changed.segments, base.segments, strict=True)
-    ]
-    return _sum(changed, target, base, parts, level, overrides, used_parameters(watched, tuple(recorder.read)))
+    parts = []
+    for segment, time in zip(changed.segments, base.segments, strict=True):
+        try:
+            parts.append(_segment(segment, time, target, overrides, level, cache, found or model, analytic))
+        except KernelcastError as error:
+            raise type(error)(f"{changed.path}: segments ({segment.name}): {error}") from None
+    used = tuple(recorder.read)
+    return _sum(changed, target, base, parts, level, overrides, used_parameters(watched, used),
+                changed_parameters(watched, used))  # fmt: skip
 
 
 def _asked(segment: Segment) -> tuple[str, dict[str, Any]]:
@@ -139,12 +151,13 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
     if segment.kernel is None and not segment.flop and not segment.bytes:
         once = time.time_s  # copies and synchronisations only
         host: dict[str, Any] = {"predicted_s": once, "lower_s": once, "upper_s": once, "in_domain": True,
-                                "note": "; ".join(time.notes), "model": "analytic"}  # fmt: skip
+                                "note": "; ".join(time.notes), "model": ANALYTIC, "implementation": ""}  # fmt: skip
         return SegmentPrediction(**fields, **host)
     family, params = _asked(segment)
     precision = time.precision if segment.kernel is None else segment.precision or FAMILIES[family].precision
     given = predict(family, platform=platform, precision=precision, level=level, cache=segment.cache or cache,
-                    model=model, analytic=analytic, overrides=overrides, **params)  # fmt: skip
+                    model=model, analytic=analytic, overrides=overrides,
+                    implementation=segment.implementation, **params)  # fmt: skip
     learned = given.lower_s is not None and given.predicted_s != given.baseline_s
     if segment.kernel is None and segment.work_class in REGULAR and learned:
         given = _kept_analytic(given, segment.work_class)
@@ -168,7 +181,8 @@ def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:
     upper = None if given.upper_s is None else given.upper_s * unit + host
     notes = dict.fromkeys(text for text in (*time.notes, given.note) if text)
     return {"predicted_s": given.predicted_s * unit + host, "lower_s": lower, "upper_s": upper,
-            "in_domain": given.in_domain, "note": "; ".join(notes), "model": given.model}  # fmt: skip
+            "in_domain": given.in_domain, "note": "; ".join(notes), "model": given.model,
+            "implementation": given.implementation if time.route.endswith(f"({given.kernel})") else ""}  # fmt: skip
 
 
 def _added(values: list[float | None], extra: float) -> float | None:
@@ -176,7 +190,8 @@ def _added(values: list[float | None], extra: float) -> float | None:
 
 
 def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list[SegmentPrediction], level: float,
-         overrides: Mapping[str, str | float], parameters: list[dict[str, Any]]) -> WorkloadPrediction:  # fmt: skip
+         overrides: Mapping[str, str | float], parameters: list[dict[str, Any]], set_by_hand: list[dict[str, Any]]
+         ) -> WorkloadPrediction:  # fmt: skip
     extra = sum(base.extra.values())
     lower = _added([part.lower_s for part in parts], extra)
     upper = _added([part.upper_s for part in parts], extra)
@@ -186,17 +201,22 @@ def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list
         notes.append(f"no band: none for {', '.join(without[:4])}{' and others' if len(without) > 4 else ''}")
     elif len(parts) > 1:
         notes.append(SUM_NOTE)
+    if outside := [part.name for part in parts if not part.in_domain and part.model != ANALYTIC]:
+        named = ", ".join(outside) if len(outside) < len(parts) or len(parts) == 1 else "every segment"
+        notes.append(f"outside of what a model learned: {named} (`explain` says why)")
+    if base.extra:
+        notes.append("the work is not divided among devices or kernels: (N - 1) · tau is added to that of one")
     if workload.changed:
         notes.append(f"set by hand: {', '.join(workload.changed)}")
     if overrides:
-        made = ", ".join(f"{name}={value}" for name, value in overrides.items())
-        notes.append(f"with {made}: the band was not measured for that")
+        notes.append(f"with {', '.join(overrides)} set by hand: the band was not measured for that")
     longest = max(parts, key=lambda part: part.predicted_s)
     return WorkloadPrediction(
         workload=workload.name,
         platform=platform.id,
         characterisation=workload.characterisation,
         source=workload.source,
+        inputs_note=workload.note,
         predicted_s=sum(part.predicted_s for part in parts) + extra,
         lower_s=lower,
         upper_s=upper,
@@ -210,9 +230,11 @@ def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list
         note="; ".join(notes),
         model=", ".join(dict.fromkeys(part.model for part in parts)),
         terms=base.terms,
+        extra=dict(base.extra),
         segments=parts,
         published=[entry.model_dump() for entry in workload.published],
         changed=list(workload.changed),
+        changed_parameters=set_by_hand,
         parameters=parameters,
     )
 

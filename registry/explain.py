@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..analytic.errors import KernelcastError
 from ..analytic.explain import Explanation, explain_baseline
-from ..analytic.platform import load_platform
+from ..analytic.families import FAMILIES
+from ..analytic.platform import Platform, load_platform
 from ..analytic.units import format_quantity
 from .predictor import Prediction
-from .question import ask
+from .question import SEGMENT, ask
 
 STEP = 1.1
 """A parameter is raised by a tenth to see what it does."""
@@ -50,19 +51,30 @@ def sensitivities(
     platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
     question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
                    prediction.implementation)  # fmt: skip
-    base = float(question.described(platform)[0].baseline_s[0])
+    return moved_by(platform, prediction.parameters,
+                    lambda changed: float(question.described(changed)[0].baseline_s[0]))  # fmt: skip
+
+
+def moved_by(platform: Platform, used: Sequence[Mapping[str, Any]], time_s: Callable[[Platform], float]
+             ) -> list[Sensitivity]:  # fmt: skip
+    """What each used number, raised by a tenth, does to `time_s(platform)`; largest effects first."""
+    base = time_s(platform)
     out = []
-    for row in prediction.parameters:
+    for row in used:
         if isinstance(row["value"], str) or not row["value"]:
             continue
         try:
-            changed = platform.with_overrides({row["name"]: float(row["value"]) * STEP})
-            time_s = float(question.described(changed)[0].baseline_s[0])
+            change = time_s(platform.with_overrides({row["name"]: float(row["value"]) * STEP})) / base - 1.0
         except KernelcastError:
             continue  # a ratio cannot be raised above 1, a word cannot be raised at all
-        if abs(time_s / base - 1.0) >= SMALLEST_CHANGE:
-            out.append(Sensitivity(row["name"], time_s / base - 1.0))
+        if abs(change) >= SMALLEST_CHANGE:
+            out.append(Sensitivity(row["name"], change))
     return sorted(out, key=lambda s: -abs(s.change))
+
+
+def as_rows(found: Sequence[Sensitivity]) -> list[dict[str, Any]]:
+    """Sensitivities as JSON-safe rows."""
+    return [{"parameter": s.parameter, "step": STEP, "change": s.change} for s in found]
 
 
 def steps_of(
@@ -92,6 +104,25 @@ def picture(
     return roofline(platform, prediction.precision, [point], path)
 
 
+def characterisation(prediction: Prediction) -> str:
+    """Where the FLOP and bytes come from: counted by the family from its sizes, or given with the question."""
+    if prediction.kernel in FAMILIES and prediction.kernel != SEGMENT:
+        return "first-principles"
+    return "as given"
+
+
+def said_words(said: Explanation) -> dict[str, Any]:
+    """Steps, bound, equations and guard of an explanation, JSON-safe."""
+    return {
+        "steps": [{"name": step.name, "words": step.words, "seconds": step.time_s, "equation": step.equation}
+                  for step in said.steps],
+        "binding": said.binding,
+        "to_move": said.to_move,
+        "equations": list(said.equations),
+        "guard": said.guard,
+    }  # fmt: skip
+
+
 def explanation(
     prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
 ) -> dict[str, Any]:
@@ -100,17 +131,12 @@ def explanation(
     total = sum(terms.values()) or 1.0
     said = steps_of(prediction, overrides, platform_name)
     return prediction.to_dict() | {
-        "steps": [{"name": step.name, "words": step.words, "seconds": step.time_s, "equation": step.equation}
-                  for step in said.steps],
-        "binding": said.binding,
-        "to_move": said.to_move,
-        "equations": list(said.equations),
-        "guard": said.guard,
+        **said_words(said),
+        "characterisation": characterisation(prediction),
         "bound_words": bound_words(prediction),
         "shares": {name: value / total for name, value in terms.items()},
         "hybrid_factor": prediction.predicted_s / prediction.baseline_s,
         "residual_factor": prediction.predicted_s / prediction.calibrated_s,
         "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
-        "sensitivity": [{"parameter": s.parameter, "step": STEP, "change": s.change}
-                        for s in sensitivities(prediction, overrides, platform_name)],
+        "sensitivity": as_rows(sensitivities(prediction, overrides, platform_name)),
     }  # fmt: skip

@@ -16,7 +16,7 @@ from ..analytic.platform import Platform, load_platform
 from ..training.encode import MISSING
 from . import index
 from .question import Question, ask
-from .used import used_parameters
+from .used import changed_parameters, used_parameters
 
 if TYPE_CHECKING:
     from ..features.describe import Described
@@ -53,6 +53,8 @@ class Prediction:
     """The physical bound: limit, work, rate, seconds."""
     parameters: list[dict[str, Any]] = field(default_factory=list)
     """Platform parameters that the baseline looked up: name, value, unit, kind, source, date, note."""
+    changed: list[dict[str, Any]] = field(default_factory=list)
+    """Those set by hand, and those that followed: name, value, unit, source, note (what it was), used or not."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe dictionary: no NaN, no infinity."""
@@ -86,7 +88,7 @@ def resolve_model(platform: Platform, model: Model | str | None) -> Model | None
         return found if found is not None or platform.as_published else index.open_transfer()
     if isinstance(model, str):
         return index.open_model(platform.id, model)
-    if model.platform != platform.id:
+    if model.platform not in (platform.id, index.TRANSFER):
         raise InputError(f"model {model.name} is for {model.platform}, not for {platform.id}")
     return model
 
@@ -230,4 +232,5 @@ def _prediction(question: Question, platform: Platform, described: Described, gi
         bound={"limit": str(bound.limit[0]), "work": float(bound.work[0]), "rate": float(bound.rate[0]),
                "seconds": float(bound.seconds[0])},
         parameters=used_parameters(platform, used),
+        changed=changed_parameters(platform, used),
     )  # fmt: skip

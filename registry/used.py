@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from ..analytic.overrides import OVERRIDE
 from ..analytic.platform import Parameter, Platform
 
 
@@ -39,4 +40,15 @@ def used_parameters(platform: Platform, names: Iterable[str]) -> list[dict[str, 
         {"name": p.name, "value": p.value, "unit": p.unit, "kind": p.kind, "source": p.source, "date": p.date,
          "note": p.note}
         for p in rows if p.value is not None
+    ]  # fmt: skip
+
+
+def changed_parameters(platform: Platform, used: Iterable[str]) -> list[dict[str, Any]]:
+    """Parameters of an overridden platform that are not its own: value, unit, why, what they were, and whether a time
+    rests on them (`used` names those it looked up)."""
+    looked_up = set(used)
+    return [
+        {"name": p.name, "value": p.value, "unit": p.unit, "source": p.source, "note": p.note,
+         "used": p.name in looked_up}
+        for p in platform.parameters.values() if p.kind == OVERRIDE
     ]  # fmt: skip

@@ -43,12 +43,15 @@ def fault(result: tuple[int, str, str], status: int = 2) -> str:
 def test_predict_an_application_on_two_platforms(run: Run) -> None:
     status, out, err = run("predict", "llm-decode-7b", "-p", "h200", "-p", "mi300x")
     assert (status, err) == (0, "")
-    for words in ("first-principles inputs", "ratio", "decided by", "gate-up: HBM bytes", "generic (gemv)", "no band"):
+    for words in ("first-principles: counted from the algorithm", "14.2 GB of weights", "ratio",
+                  "decided by", "gate-up: HBM bytes", "generic (gemv)", "no band"):  # fmt: skip
         assert words in out
     found = document(run("predict", "llm-decode-7b.yaml", "-p", "h200", "-p", "mi300x", "--json"))
     assert [item["platform"] for item in found] == ["h200", "mi300x"]
     assert found[0]["characterisation"] == "first-principles"
     assert found[0]["predicted_s"] == pytest.approx(sum(part["predicted_s"] for part in found[0]["segments"]))
+    assert found[0]["ratio"] == 1.0 and found[0]["decided_by"] == "gate-up: HBM bytes"
+    assert found[1]["ratio"] == pytest.approx(found[1]["predicted_s"] / found[0]["predicted_s"])
 
 
 def test_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
@@ -69,7 +72,8 @@ def test_open_inputs_refuse_with_status_3_until_set(run: Run) -> None:
     status, out, _ = run("predict", "rodinia-bfs_1M", "-p", "mi300a", *sets)
     assert status == 0
     assert "published_error_percent" in out and "40.9" in out  # their figure stands beside ours
-    assert "set by hand: bfs_1M.flop=1e6" in out
+    assert "changed: bfs_1M.flop=1e6" in out
+    assert "without the changes" not in out  # there was no answer before
 
 
 def test_wrong_words_about_applications(run: Run) -> None:
@@ -86,8 +90,88 @@ def test_explain_an_application_with_a_picture(run: Run, tmp_path: Path) -> None
     status, out, err = run("explain", "llm-decode-7b", "-p", "h200", "--plot", str(picture))
     assert status == 0
     assert picture.read_bytes().startswith(b"\x89PNG") and "picture written to" in err
-    for words in ("terms of the analytic time on h200", "in 32 executions", "physical bound", "parameters looked up"):
+    for words in ("terms of the analytic time on h200", "gate-up: gemv fp16, 32 times", " × 32 = ", "physical bound",
+                  "parameters looked up", "÷ 4.302 TB/s (sustained_hbm_bw)", "what binds", "to move it", "guard",
+                  "sustained_hbm_bw  "):  # fmt: skip
         assert words in out
+
+
+LESSON = ("lesson-gemm-4096", "-p", "h200", "--analytic", "--set", "sustained_fp16_matrix=100TFLOP/s", "--set",
+          "dram_bandwidth=2.5TB/s")  # fmt: skip
+
+
+def test_explain_carries_the_units_of_the_lesson(run: Run) -> None:
+    """137.4 GFLOP at 100 TFLOP/s take 1.374 ms, 100.7 MB at 2.5 TB/s take 40.27 us: the worked example of the text."""
+    _, out, _ = run("explain", *LESSON)
+    for words in ("137.4 GFLOP on the matrix units ÷ 100 TFLOP/s (sustained_fp16_matrix) = 1.374 ms",
+                  "HBM ↔ L2 ÷ 2.5 TB/s (sustained_hbm_bw) = 40.27 µs", "1365 FLOP a byte",
+                  "memory traffic is next", "changed: sustained_hbm_bw = 2.5 TB/s (set by the user; was 4.302 TB/s)",
+                  "without the changes: 176.6 µs"):  # fmt: skip
+        assert words in out
+    found = document(run("explain", *LESSON, "--json"))
+    steps = {step["name"]: step["seconds"] for step in found["segments"][0]["steps"]}
+    assert steps["arithmetic"] == pytest.approx(2 * 4096**3 / 100e12)
+    assert steps["memory traffic"] == pytest.approx(3 * 4096**2 * 2 / 2.5e12)
+    assert found["characterisation"] == "first-principles"
+    assert found["sensitivity"][0]["parameter"] == "class_scale_compute"
+    assert found["without_changes"]["predicted_s"] < found["predicted_s"]
+
+
+def test_explain_copies_waits_and_fusion(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\ncharacterisation: first-principles\nsource: own\nsegments:\n"
+                    "  - {name: a, class: memory, bytes: 1 GB, precision: fp32}\n"
+                    "  - {name: b, class: memory, bytes: 2 GB, precision: fp32, syncs: 2, "
+                    "transfers: [{bytes: 9 MB, direction: d2h, episodes: 3}]}\n", encoding="utf-8")  # fmt: skip
+    _, out, _ = run("explain", str(path), "-p", "t4", "--fuse", "a,b=1 GB", "--set", "fusion_overhead=5us")
+    assert "9 MB device → host ÷" in out and "; × 3 copies = " in out and "2 synchronisations × 3 µs" in out
+    assert "fusion_overhead = 5 µs" in out
+    assert "2 GB HBM ↔ L2" in out and "changed: fused a, b, 1 GB staying on chip" in out
+    apart = document(run("predict", str(path), "-p", "h200", "--json"))
+    fused = document(run("predict", str(path), "-p", "h200", "--fuse", "a,b=1 GB", "--json"))
+    saved = 1e9 / 4.302e12 + 863e-9  # the intermediate traffic and a launch
+    assert apart["predicted_s"] - fused["predicted_s"] == pytest.approx(saved, rel=1e-3)
+    assert fused["without_changes"]["predicted_s"] == pytest.approx(apart["predicted_s"])
+    for word, message in (("a=1", "not a fusion"), ("a,b", "not a fusion"), ("a,b=1 FLOP", "wrong dimension"),
+                          ("a,c=1 B", "no segment 'c'"), ("a,b=9 GB", "9 GB stay on chip"), ("a,b=-1", "0 B or more"),
+                          ("a,a=1", "named twice")):  # fmt: skip
+        assert message in fault(run("predict", str(path), "-p", "h200", "--fuse", word))
+    assert "joins segments of an application" in fault(run("predict", "relu", "n=9", "-p", "h200", "--fuse", "a,b=1"))
+
+
+def test_devices_and_concurrency_are_rows_of_their_own(run: Run) -> None:
+    words = ("llm-decode-7b", "-p", "h200", "--analytic", "--set")
+    one = document(run("predict", *words[:-1], "--json"))
+    two = document(run("predict", *words, "workload.devices=3", "--set", "multi_device_overhead=20us", "--json"))
+    assert two["predicted_s"] - one["predicted_s"] == pytest.approx(40e-6)  # (3 - 1) · 20 us
+    assert two["extra"] == pytest.approx({"devices": 40e-6})
+    _, out, _ = run("explain", *words, "workload.devices=3", "--set", "multi_device_overhead=20us")
+    assert "devices: (3 - 1) × 20 µs (multi_device_overhead) = 40 µs" in out
+    assert "not divided among devices" in out and "whole application" in out
+    message = fault(run("predict", "llm-decode-7b", "-p", "b200", "--set", "workload.devices=2"))
+    assert "multi_device_overhead" in message  # not known there, and not guessed
+
+
+def test_one_application_shown_with_what_others_printed(run: Run) -> None:
+    status, out, _ = run("workloads", "rodinia-streamcluster_1M")
+    assert status == 0
+    for words in ("published: as a publication states them", "streamcluster_1M.bytes", "157 ms", "12.4", "bytes open"):
+        assert words in out
+    found = document(run("workloads", "spechpc-lbm_t", "--json"))
+    assert found["characterisation"] == "profiler-derived" and found["segments"][0]["flop"] is None
+    assert "no such workload file" in fault(run("workloads", "nowhere"))
+
+
+def test_pennant_on_platforms_without_a_model_of_their_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shipped model across platforms answers for them."""
+    monkeypatch.undo()
+    found = document(run("predict", "pennant-medium", "-p", "t4", "-p", "h100-pcie", "-p", "mi300x", "--json"))
+    assert [item["platform"] for item in found] == ["t4", "h100-pcie", "mi300x"]
+    assert found[0]["characterisation"] == "worked-back"
+    assert all(item["lower_s"] < item["predicted_s"] < item["upper_s"] for item in found)
+    times = [item["predicted_s"] for item in found]
+    assert times == sorted(times, reverse=True)  # by bandwidth: 300 GB/s, 2 TB/s, 5.3 TB/s
 
 
 def test_the_list_of_applications(run: Run) -> None:
@@ -110,16 +194,42 @@ def test_an_override_is_shown_with_what_it_was(run: Run) -> None:
     assert "changed: sustained_hbm_bw = 6 TB/s (set by the user; was 7 TB/s)" in out
     found = document(run("predict", *words, "--set", "dram_bandwidth=6TB/s", "--json"))
     assert found["terms"]["memory"] == pytest.approx(plain["terms"]["memory"] * 7 / 6)
+    assert found["without_changes"]["predicted_s"] == pytest.approx(plain["predicted_s"])
+    assert found["without_changes"]["ratio"] > 1.0
     assert "wrong dimension" in fault(run("predict", *words, "--set", "dram_bandwidth=6 GFLOP"))
 
 
+def test_an_override_that_does_nothing_or_lacks_its_unit_is_said(run: Run) -> None:
+    words = ("predict", "vector_add", "n=1e8", "-p", "h200", "--set")
+    _, out, _ = run(*words, "peak_fp16_matrix=500TFLOP/s")
+    assert "peak_fp16_matrix = 500 TFLOP/s" in out and "this time does not depend on it" in out
+    assert "the changes make it 1 times that" in out
+    _, out, _ = run(*words, "dram_bandwidth=6")
+    assert "set by the user without a unit, taken in B/s" in out
+    _, out, _ = run("predict", "llm-decode-7b", "-p", "h200", "--set", "dram_bandwidth=6TB/s")
+    assert "changed: sustained_hbm_bw = 6 TB/s (set by the user; was 4.302 TB/s)" in out
+
+
 def test_platforms_side_by_side(run: Run) -> None:
-    status, out, _ = run("predict", "gemm", "m=8192", "n=8192", "k=8192", "-p", "b200", "-p", "mi300a")
+    both = ("predict", "gemm", "m=8192", "n=8192", "k=8192", "-p", "b200", "-p", "mi300a")
+    status, out, _ = run(*both)
     assert status == 0
     header = next(line for line in out.splitlines() if "platform" in line)
     assert "ratio" in header and "decided by" in header
     one = run("predict", "gemm", "m=8192", "n=8192", "k=8192", "-p", "b200")[1]
     assert "ratio" not in one
+    found = document(run(*both, "--json"))
+    assert [item["decided_by"] for item in found] == ["compute", "compute"]
+    assert found[1]["ratio"] == pytest.approx(found[1]["predicted_s"] / found[0]["predicted_s"])
+
+
+def test_a_narrow_window_turns_the_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    _, out, _ = run("predict", "gemm", "m=8192", "n=8192", "k=8192", "-p", "b200", "-p", "mi300a")
+    rows = {line.split("  ")[0].strip(): line for line in out.splitlines()}
+    assert max(map(len, out.splitlines())) <= 60
+    assert {"predicted", "90 % band", "ratio", "decided by", "bound"} <= set(rows)
+    assert rows["predicted"].count("s ") == 2
 
 
 def test_tiles(run: Run) -> None:

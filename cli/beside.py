@@ -1,0 +1,67 @@
+"""Several platforms, or a question before and after a change, set beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..analytic.errors import KernelcastError
+from .show import amount, seconds, text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..registry.application import WorkloadPrediction
+    from ..registry.predictor import Prediction
+
+Found = TypeVar("Found", "Prediction", "WorkloadPrediction")
+
+
+def ratios(found: Sequence[Found]) -> list[float]:
+    """Predicted times relative to the first one."""
+    from ..analytic.whatif import ratios as relative
+
+    return [float(value) for value in relative([item.predicted_s for item in found])]
+
+
+def longest_term(item: Prediction) -> str:
+    """The term that decides the analytic time."""
+    return max(item.terms, key=lambda name: item.terms[name])
+
+
+def without_changes(ask_again: Callable[[], list[Found]]) -> list[Found] | None:
+    """The answers to the question as it was before `--set` and the like; None where there was none."""
+    try:
+        return ask_again()
+    except KernelcastError:
+        return None  # an input that only the change supplies
+
+
+def documents(found: Sequence[Found], decided_by: Callable[[Found], str], before: Sequence[Found] | None,
+              records: Sequence[dict[str, Any]] | None = None) -> Any:  # fmt: skip
+    """What `--json` prints: one document, or a list; with the ratio to the first, and to the answer before a change."""
+    made = [dict(record) for record in records] if records is not None else [item.to_dict() for item in found]
+    for i, (document, item) in enumerate(zip(made, found, strict=True)):
+        document["decided_by"] = decided_by(item)
+        document["ratio"] = ratios(found)[i]
+        if before is not None:
+            document["without_changes"] = {
+                "predicted_s": before[i].predicted_s, "lower_s": before[i].lower_s, "upper_s": before[i].upper_s,
+                "ratio": ratios([before[i], item])[1],
+            }  # fmt: skip
+    return made[0] if len(made) == 1 else made
+
+
+def print_changes(where: Console, found: Sequence[Found], before: Sequence[Found] | None,
+                  rows: Callable[[Found], Sequence[dict[str, Any]]]) -> None:  # fmt: skip
+    """Parameters set by hand, and those that followed: value, what it was, why; then what the change does."""
+    for i, item in enumerate(found):
+        prefix = f"{item.platform}: " if len(found) > 1 else ""
+        for row in rows(item):
+            unused = "" if row["used"] else "; this time does not depend on it"
+            where.print(text(f"changed: {prefix}{row['name']} = {amount(row['value'], row['unit'])} ({row['source']}; "
+                             f"{row['note']}{unused})"))  # fmt: skip
+        if before is not None:
+            ratio = ratios([before[i], item])[1]
+            where.print(text(f"without the changes: {prefix}{seconds(before[i].predicted_s)}; the changes make it "
+                             f"{ratio:.3g} times that"))  # fmt: skip

@@ -1,0 +1,60 @@
+"""Why an application takes what it takes: every segment step by step, and which parameters would move the sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..analytic.explain_segment import explain_segment
+from ..analytic.platform import Platform
+from ..analytic.units import format_quantity
+from ..analytic.workload import Workload, workload_baseline
+from ..analytic.workload_file import CHARACTERISATIONS
+from .application import WorkloadPrediction
+from .explain import as_rows, moved_by, said_words
+
+EXTRAS = {"concurrency": ("concurrent_kernels", "concurrent_kernel_overhead"),
+          "devices": ("devices", "multi_device_overhead")}  # fmt: skip
+
+
+def application_explanation(
+    prediction: WorkloadPrediction, workload: Workload, platform: Platform, *, cache: str = "warm"
+) -> dict[str, Any]:
+    """A prediction with what `explain` adds to it, JSON-safe.
+
+    workload, platform: as changed for the prediction (fields, fusions, parameters). Each segment gains its steps of one
+    execution, what binds it and what would have to change, the equations and whether the guard acted.
+    """
+    base = workload_baseline(workload, platform, cache=cache)
+    document = prediction.to_dict()
+    equations: dict[str, None] = {}
+    for part, segment, time in zip(document["segments"], workload.segments, base.segments, strict=True):
+        said = explain_segment(segment, time, platform, cache=cache)
+        equations |= dict.fromkeys(said.equations)
+        part |= said_words(said) | {"once_s": time.time_s / time.n_exec, "work_words": _work_words(part)}
+    if base.extra:
+        equations["(N - 1) · tau of concurrent kernels and devices (sections IV.A.6, IV.B)"] = None
+
+    def total(changed: Platform) -> float:
+        return workload_baseline(workload, changed, cache=cache).total_s
+
+    return document | {
+        "characterisation_words": CHARACTERISATIONS[workload.characterisation],
+        "extra_words": [_extra_words(name, workload, platform, time_s) for name, time_s in base.extra.items()],
+        "equations": list(equations),
+        "sensitivity": as_rows(moved_by(platform, prediction.parameters, total)),
+    }
+
+
+def _work_words(part: dict[str, Any]) -> str:
+    """`200 GFLOP, 80 GB HBM ↔ cache, 2.5 FLOP a byte`, of one execution."""
+    flop, byte = part["flop"] / part["n_exec"], part["bytes"] / part["n_exec"]
+    said = [format_quantity(flop, "FLOP")] if flop else []
+    said += [f"{format_quantity(byte, 'B')} HBM ↔ cache (each operand once)"] if byte else []
+    said += [f"{flop / byte:.4g} FLOP a byte"] if flop and byte else []
+    return ", ".join(said) or "no work on the device"
+
+
+def _extra_words(name: str, workload: Workload, platform: Platform, time_s: float) -> str:
+    field, parameter = EXTRAS[name]
+    count, tau = getattr(workload, field), platform.value(parameter)
+    return (f"{name}: ({count:g} - 1) × {format_quantity(tau, 's')} ({parameter}) = {format_quantity(time_s, 's')}")
