@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from kernelcast.analytic.platform import Platform, load_platform
 from kernelcast.analytic.roofline import naive_roofline
@@ -15,6 +17,10 @@ READ = {  # blocks, loads -> (median ms, GB/s, % of 5300); 8 GiB
     ("512", "nt"): (1.781, 4822.2, 91.0),
 }  # fmt: skip
 GEMV = {"one_accumulator": (29.3, 1146, 23.8), "four_accumulators": (11.6, 2897, 60.1), "wide_loads": (9.5, 3523, 73.1)}
+DOT2 = {  # chain -> cycles an instruction, cycles an iteration, instructions an iteration
+    "one dependent chain": (7.03, 7.03, 1), "two chains": (6.14, 12.28, 2), "with a multiply": (11.16, 22.32, 2),
+}  # fmt: skip
+DOC = (Path(__file__).parents[2] / "docs" / "published.md").read_text(encoding="utf-8")
 PENNANT = {"t4": 40.9, "h100-pcie": 7.32}
 
 
@@ -121,3 +127,24 @@ def test_course_intensity_and_vector_add() -> None:
     assert found.flop == 2**24
     assert found.byte == 3 * 2**24 * 4  # two operands read, one written
     assert found.flop / found.byte == pytest.approx(1 / 12)
+
+
+@pytest.mark.parametrize("chain", DOT2)
+def test_dot2_chains_are_consistent_and_documented(chain: str) -> None:
+    each, iteration, count = DOT2[chain]
+    assert each * count == pytest.approx(iteration, abs=0.005 * count)
+    assert f"{each} cycles an instruction" in DOC
+
+
+def test_dot2_forwarding_is_worth_what_the_source_says() -> None:
+    dependent, floor, mixed = (DOT2[chain][i] for chain, i in
+                               (("one dependent chain", 0), ("two chains", 0), ("with a multiply", 1)))  # fmt: skip
+    assert dependent - floor == pytest.approx(0.9, abs=0.05)  # "the dependency costs 0.9 cycles, not three"
+    assert mixed - dependent == pytest.approx(15.3, abs=0.05)
+    assert (mixed - dependent) / 3 == pytest.approx(5, abs=0.15)  # "five times what the table documents"
+
+
+def test_pennant_facts_that_no_equation_gives_are_documented() -> None:
+    for words in ("83 to 93 %", "3.3 (medium mesh 3.4)", "about 2 M zones"):
+        assert words in DOC
+    assert pytest.approx(0.23, abs=0.005) == 1 / (1 + 3.3)
