@@ -300,6 +300,7 @@ def competitors(steps: tuple[Step, ...]) -> list[tuple[str, float, Step]]:
 
 
 def what_binds(groups: list[tuple[str, float, Step]], steps: tuple[Step, ...], total_s: float) -> tuple[str, str]:
+    """(what binds, what would have to change to move it) of steps that side by side and added make `total_s`."""
     added = [(step.name, step.time_s, step) for step in steps if step.competes is False]
     ranked = sorted(groups, key=lambda item: -item[1])
     largest_added = max(added, key=lambda item: item[1], default=("", 0.0, None))
@@ -314,7 +315,7 @@ def what_binds(groups: list[tuple[str, float, Step]], steps: tuple[Step, ...], t
         return binding, f"only less {name} or a higher {step.rate_name or 'rate'} makes it faster"
     other, other_s, _ = ranked[1]
     factor = time_s / other_s
-    if step.rate and step.rate_unit:
+    if step.rate and step.rate_unit and step.name == name:
         now = format_quantity(step.rate, step.rate_unit)
         of = f" of {step.rate_name}" if step.rate_name else ""
         reach = f"{format_quantity(step.rate * factor, step.rate_unit)} instead of {now}{of}"
