@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from kernelcast.analytic.baseline import baseline
+from kernelcast.analytic.equations import EQUATIONS, UNNUMBERED
 from kernelcast.analytic.gemm import stage_gemm
 from kernelcast.analytic.platform import Platform, load_platform
+from kernelcast.analytic.platform_schema import PARAMETERS
 from kernelcast.analytic.workload import load_workload, workload_baseline
 
 DOC = (Path(__file__).parents[2] / "docs" / "model.md").read_text(encoding="utf-8")
@@ -122,3 +124,19 @@ def test_the_workload_example_runs(tmp_path: Path) -> None:
     found = workload_baseline(load_workload(tmp_path / "my-solver.yaml"), load_platform("h200"))
     assert [segment.name for segment in found.segments] == ["sweep", "solve", "norm"]
     assert found.total_s > 0.1
+
+
+def test_every_equation_is_in_the_tables_with_its_function() -> None:
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in DOC.splitlines() if line.startswith("| ")]
+    numbered = {row[0]: (row[1], row[3]) for row in cells if re.fullmatch(r"\(\d+\)", row[0])}
+    assert numbered == {f"({row.number})": (row.title, f"`{row.where}`") for row in EQUATIONS}
+    beside = {(row[0], row[1], row[2]) for row in cells if len(row) == 3}
+    assert {(row.number, row.title, f"`{row.where}`") for row in UNNUMBERED} <= beside
+
+
+def test_every_choice_named_is_a_parameter_and_every_switch_is_named() -> None:
+    part = DOC.partition("## As published, and as corrected")[2]
+    named = set(re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)+)`", part))
+    assert named <= set(PARAMETERS)
+    switches = {name for name, spec in PARAMETERS.items() if spec.choices} - {"accumulate_in"}
+    assert switches <= named
