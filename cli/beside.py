@@ -54,14 +54,19 @@ def documents(found: Sequence[Found], decided_by: Callable[[Found], str], before
 
 def print_changes(where: Console, found: Sequence[Found], before: Sequence[Found] | None,
                   rows: Callable[[Found], Sequence[dict[str, Any]]]) -> None:  # fmt: skip
-    """Parameters set by hand, and those that followed: value, what it was, why; then what the change does."""
+    """Parameters set by hand, and those that followed; then what the change does to the time."""
     for i, item in enumerate(found):
         prefix = f"{item.platform}: " if len(found) > 1 else ""
-        for row in rows(item):
-            unused = "" if row["used"] else "; this time does not depend on it"
-            where.print(text(f"changed: {prefix}{row['name']} = {amount(row['value'], row['unit'])} ({row['source']}; "
-                             f"{row['note']}{unused})"))  # fmt: skip
+        print_changed(where, prefix, rows(item))
         if before is not None:
             ratio = ratios([before[i], item])[1]
             where.print(text(f"without the changes: {prefix}{seconds(before[i].predicted_s)}; the changes make it "
                              f"{ratio:.3g} times that"))  # fmt: skip
+
+
+def print_changed(where: Console, prefix: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Each parameter that is not the platform's own: value, why, what it was."""
+    for row in rows:
+        unused = "" if row["used"] else "; this time does not depend on it"
+        where.print(text(f"changed: {prefix}{row['name']} = {amount(row['value'], row['unit'])} ({row['source']}; "
+                         f"{row['note']}{unused})"))  # fmt: skip

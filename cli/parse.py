@@ -77,6 +77,14 @@ def settings(words: Sequence[str]) -> dict[str, str | float]:
     return out
 
 
+def tile_of(word: str) -> tuple[int, ...]:
+    """`128x128x64` or `128x128x64x4` of `--tile`: rows, columns, depth of a K-step, ways the K loop is split."""
+    parts = re.split("[x×*]", word.lower())
+    if len(parts) not in (3, 4) or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise InputError(f"'{clean(word)}' is not a tile; write --tile MxNxK or MxNxKxSPLIT, such as 128x128x64")
+    return tuple(int(part) for part in parts)
+
+
 def fusion(word: str) -> tuple[list[str], float]:
     """`a,b=BYTES` of `--fuse`: the segments, and the bytes between them that stay on chip in an execution."""
     from ..analytic.units import parse_quantity

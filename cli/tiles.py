@@ -8,6 +8,7 @@ import typer
 
 from ..analytic.errors import InputError
 from . import ask
+from .beside import print_changed
 from .show import add_row, band, console, percent, print_json, seconds, table, text
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ def tiles(
     model: ask.ModelName = None,
     analytic: ask.Analytic = False,
     changes: ask.Overrides = None,
+    tile: Annotated[
+        list[str] | None,
+        typer.Option("--tile", metavar="MxNxK[xSPLIT]", help="Look at this tile only, such as 128x128x64; repeat."),
+    ] = None,
     top: Annotated[int, typer.Option("--top", help="How many to show; 0 for all.")] = 12,
     as_json: ask.AsJson = False,
 ) -> None:
@@ -36,9 +41,10 @@ def tiles(
     found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
                             changes=changes)  # fmt: skip
     from ..registry.tiles import ranked_tiles
-    from .parse import overrides
+    from .parse import overrides, tile_of
 
-    made = [ranked_tiles(item, name, overrides(changes or [])) for item, name in
+    asked = [tile_of(word) for word in tile or []]
+    made = [ranked_tiles(item, name, overrides(changes or []), asked) for item, name in
             zip(found, dict.fromkeys(platform or []), strict=True)]  # fmt: skip
     if as_json:
         documents: list[dict[str, Any]] = [item.to_dict() for item in made]
@@ -66,4 +72,5 @@ def _show(item: RankedTiles, top: int) -> None:
         where.print(text(f"{left} slower ones not shown (--top 0 shows all)"))
     for reason, count in item.refused.items():
         where.print(text(f"{count} left out: {reason}"))
+    print_changed(where, "", item.changed)
     where.print(text(f"note: {item.note}"))

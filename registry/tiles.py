@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from ..analytic.platform import load_platform
@@ -25,7 +26,7 @@ class RankedTile:
     waves: float
     wave_efficiency: float
     slower_percent: float | None
-    """How much slower than the fastest."""
+    """How much slower than the fastest candidate of the platform."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,32 @@ class RankedTiles:
     refused: dict[str, int]
     """Why candidates do not fit → how many."""
     note: str
+    changed: list[dict[str, Any]]
+    """Platform parameters set by hand, as of `Prediction`."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def ranked_tiles(prediction: Prediction, platform_name: str, overrides: Mapping[str, str | float]) -> RankedTiles:
+def ranked_tiles(
+    prediction: Prediction, platform_name: str, overrides: Mapping[str, str | float],
+    tiles: Sequence[tuple[int, ...]] = (),
+) -> RankedTiles:  # fmt: skip
     """Rank the tiles of the matrix product that `prediction` is about.
 
-    The prediction's correction and band are factors on its analytic time (that of the best tile); every tile gets the
+    tiles: only these, (tile_m, tile_n, tile_k[, split]); InputError for one that does not fit. The prediction's correction and band are factors on its analytic time (that of the best tile); every tile gets the
     same factors.
     """
     platform = load_platform(platform_name).with_overrides(dict(overrides))
     m, n, k = (float(prediction.params[name]) for name in ("m", "n", "k"))
     batch = float(prediction.params.get("batch", 1.0))
-    found = tile_ranking(platform, m, n, k, batch, prediction.precision, cache=prediction.cache)
+    ranked = partial(tile_ranking, platform, m, n, k, batch, prediction.precision, cache=prediction.cache)
+    found = [one for tile in tiles for one in ranked(tile=tile)] if tiles else ranked()
+    found.sort(key=lambda item: (item.time_s is None, item.time_s or 0.0))
     base = prediction.baseline_s
     factors = [None if time is None else time / base
                for time in (prediction.predicted_s, prediction.lower_s, prediction.upper_s)]  # fmt: skip
-    best = found[0].time_s
+    best = base if tiles else found[0].time_s
     rows = []
     for item in found:
         predicted, lower, upper = (None if item.time_s is None or f is None else item.time_s * f for f in factors)
@@ -72,4 +80,5 @@ def ranked_tiles(prediction: Prediction, platform_name: str, overrides: Mapping[
     if prediction.upper_s is not None:
         note += f"; every tile carries the relative band of {prediction.model} for this product, not one of its own"
     return RankedTiles(prediction.platform, prediction.kernel, prediction.precision, dict(prediction.params),
-                       prediction.level, prediction.model, rows, dict(refused), note)  # fmt: skip
+                       prediction.level, prediction.model, rows, dict(refused), note,
+                       prediction.changed)  # fmt: skip

@@ -15,7 +15,8 @@ from kernelcast.analytic.whatif import Range, crossings, find_crossings, parse_r
 ROUTES = {"nvidia": stage_gemm, "amd": wavefront_gemm}
 
 
-@pytest.mark.parametrize("name", ["h200", "b200", "mi300x", "mi250x-gcd", "t4"])
+@pytest.mark.parametrize("name", ["h200", "b200", "mi300x", "mi250x-gcd", "t4", "b200-as-published",
+                                  "mi300a-as-published"])  # fmt: skip
 def test_the_first_tile_is_the_adaptive_choice(name: str) -> None:
     platform = load_platform(name)
     found = tile_ranking(platform, 3000, 2000, 1000, 1, "fp16", cache="cold")

@@ -242,6 +242,15 @@ def test_tiles(run: Run) -> None:
     best = document(run("predict", "gemm", "m=4096", "n=4096", "k=4096", "-p", "mi300x", "--json"))
     assert times[0] == pytest.approx(best["baseline_s"])
     assert "tiles are of a matrix product" in fault(run("tiles", "fft", "n=8", "-p", "h200"))
+    words = ("tiles", "gemm", "m=4096", "n=4096", "k=4096", "-p", "b200")
+    two = document(run(*words, "--tile", "64x64x64", "--tile", "128x128x64x2", "--json"))["tiles"]
+    assert [row["tile"] for row in two] == [[128, 128, 64, 2], [64, 64, 64, 1]]
+    assert all(row["slower_percent"] >= 0.0 for row in two)  # than the fastest of all candidates
+    assert "tile 256x512x16 does not fit the tensor memory of b200" in fault(run(*words, "--tile", "256x512x16"))
+    for wrong in ("128x128", "0x1x1", "axbxc", "1x1x1x1x1", ""):
+        assert "is not a tile; write --tile MxNxK" in fault(run(*words, "--tile", wrong))
+    _, out, _ = run(*words, "--set", "dram_bandwidth=6TB/s")
+    assert "changed: sustained_hbm_bw = 6 TB/s (set by the user; was 7 TB/s)" in out
     assert "--top is -1" in fault(run("tiles", "gemm", "m=8", "n=8", "k=8", "-p", "h200", "--top", "-1"))
 
 
