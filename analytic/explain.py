@@ -262,7 +262,9 @@ _RANGED = {
 def _left_ranges(base: Baseline, platform: Platform, row: int) -> tuple[str, ...]:
     """Sentences on inputs outside the range in which their equation was published or checked."""
     said = out_of_range(platform, _RANGED[base.route, platform.as_published])
-    sizes = {name: float(base.details[name][row]) for name in ("tile_m", "tile_n", "tile_k") if name in base.details}
+    sizes: dict[str, float] = {
+        name: float(base.details[name][row]) for name in ("tile_m", "tile_n", "tile_k") if name in base.details
+    }
     said += [f"{name} = {sizes[name]:g} is outside its range of Eq. (3)"
              for name, left in equation(3).outside(**sizes).items() if left.any()]  # fmt: skip
     return tuple(f"outside its validity: {sentence}" for sentence in said)

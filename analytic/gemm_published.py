@@ -154,7 +154,7 @@ def stage_terms_published(
         twice = platform.switch("sync_count") == "twice"
         t_step = step_time(t_compute, t_io, t_sync, misc, count_sync_twice=twice)
     out = output_byte(precision)
-    closings = waves if platform.switch("closing") == "each_wave" else 1.0
+    closings = waves if platform.switch("tile_closing") == "each_wave" else 1.0
     busy = waves * k_tiles * t_compute
     compute = busy * grid["wave_efficiency"]
     ones = np.ones_like(k_tiles)

@@ -95,7 +95,7 @@ _GEOMETRY = [
         cta_pairs=("CTA pairs of eq. (6) on adjacent SMs", "off", "on"),
         tma_order=("TMA copies of A and B side by side, or one after the other", "overlapped", "serial"),
         store_by=("write-back of an output tile by TMA, or by plain stores", "tma", "plain"),
-        closing=("store and closing barrier once behind the last tile (persistent kernel), or in every wave", "once",
+        tile_closing=("store and closing barrier once behind the last tile (persistent kernel), or in every wave", "once",
                  "each_wave"),
     ),
     ParameterSpec("unified_memory", BOOL, "CPU and GPU share one memory: no host-device copies", required=True),

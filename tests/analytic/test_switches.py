@@ -17,7 +17,7 @@ B200, MI300A = "b200-as-published", "mi300a-as-published"
 SWITCHES = {"sync_count": ("once", "twice"), "wave_term": ("grid", "one_cta"), "step_form": ("printed", "guarded"),
             "k_step": ("step", "pipelined"), "occupancy_rule": ("hardware", "printed"), "tmem_strategy": ("A", "B"),
             "cta_pairs": ("off", "on"), "tma_order": ("overlapped", "serial"), "store_by": ("tma", "plain"),
-            "closing": ("once", "each_wave")}  # fmt: skip
+            "tile_closing": ("once", "each_wave")}  # fmt: skip
 
 
 def example(**changes: str | float) -> tuple[Platform, GemmTime]:
@@ -135,7 +135,7 @@ def test_stores_plain_and_in_every_wave() -> None:
     plain = example(store_by="plain")[1].terms["writeback"][0]
     share = platform.value("sustained_hbm_bw") / platform.value("compute_units")
     assert plain == pytest.approx(byte / share + cycles(platform.value("store_setup_latency")), rel=1e-12)
-    each = example(closing="each_wave")[1]
+    each = example(tile_closing="each_wave")[1]
     for name in ("writeback", "sync"):
         assert each.terms[name][0] == pytest.approx(94 * found.terms[name][0], rel=1e-12)
 
