@@ -17,6 +17,7 @@ from .errors import InputError
 from .gemm import resolve_unit
 from .gemm_tiles import candidates
 from .platform import Platform
+from .units import parse_quantity
 from .validity import FloatArray, positive
 
 SWEEP_POINTS = 129
@@ -131,15 +132,17 @@ class Range:
         return np.rint(value) if self.whole else value
 
 
-def parse_range(name: str, text: str, whole: bool = True) -> Range | None:
-    """`64..16384` as a Range; None for text that is no range. InputError for a range that runs nowhere."""
+def parse_range(name: str, text: str, whole: bool = True, unit: str = "") -> Range | None:
+    """`64..16384`, or `1 MB..2 GB` in `unit`, as a Range; None for text that is no range. InputError for a range that
+    runs nowhere."""
     low_text, dots, high_text = text.partition("..")
     if not dots:
         return None
     try:
-        low, high = float(low_text), float(high_text)
-    except ValueError:
-        raise InputError(f"{name}={text}: write a range as LOW..HIGH, such as {name}=64..16384") from None
+        low, high = (parse_quantity(part, unit) if unit else float(part) for part in (low_text, high_text))
+    except (ValueError, InputError) as error:
+        why = f" ({error})" if isinstance(error, InputError) else ""
+        raise InputError(f"{name}={text}: write a range as LOW..HIGH, such as {name}=64..16384{why}") from None
     if not (np.isfinite(low) and np.isfinite(high) and 0 < low < high):
         raise InputError(f"{name}={text}: a range needs 0 < LOW < HIGH")
     if high > LARGEST:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analytic.errors import InputError
-from . import ask
-from .parse import RESERVED, overrides, pairs, value_of
-from .show import add_row, console, print_json, table, text
+from . import ask, workload
+from .parse import RESERVED, overrides, pairs, settings, value_of
+from .show import add_row, amount, console, print_json, table, text
 
 if TYPE_CHECKING:
     from ..registry.crossover import Candidate, Crossover
@@ -20,7 +20,8 @@ VARIANT_KEYS = ("kernel", *RESERVED)
 def crossover(
     family: ask.Family = None,
     params: Annotated[
-        list[str] | None, typer.Argument(metavar="key=value …", help="Parameters; at least one as LOW..HIGH.")
+        list[str] | None,
+        typer.Argument(metavar="key=value …", help="Parameters (of an application segment.field), some as LOW..HIGH."),
     ] = None,
     platform: ask.Platforms = None,
     variant: Annotated[
@@ -39,6 +40,13 @@ def crossover(
         raise InputError("the kernel family comes first: kernelcast crossover FAMILY PARAMETER=LOW..HIGH … -p A -p B")
     if not platform:
         raise InputError("say which two: -p A -p B, or -p A --variant key=value")
+    if workload.is_workload(family):
+        if variant:
+            raise InputError("--variant is of a kernel; an application is compared on two platforms: -p A -p B")
+        found = _of_application(family, params or [], list(dict.fromkeys(platform)), changes, level=level, cache=cache,
+                                model=model, analytic=analytic)  # fmt: skip
+        _say(found, as_json)
+        return
     from ..analytic.families import family as find_family
     from ..analytic.whatif import Range, parse_range
     from ..registry.crossover import crossover as answer
@@ -55,10 +63,36 @@ def crossover(
             ranges.append(swept)
     made = _candidates(family, fixed, list(dict.fromkeys(platform)), pairs(variant or [], "--variant"), cache)
     found = answer(made, ranges, level=level, model=model, analytic=analytic, overrides=overrides(changes or []))
+    _say(found, as_json)
+
+
+def _say(found: Crossover, as_json: bool) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
         _show(found)
+
+
+def _of_application(name: str, words: list[str], platforms: list[str], changes: list[str] | None, **options: Any
+                    ) -> Crossover:  # fmt: skip
+    """Fields of the segments are swept (`segment.field=LOW..HIGH`) or set (`segment.field=VALUE`, also by --set)."""
+    from ..analytic.whatif import parse_range
+    from ..analytic.workload import load_workload
+    from ..registry.application import split_settings
+    from ..registry.crossover_application import application_crossover, field_of
+
+    loaded = load_workload(name)
+    given = settings(words)
+    swept = {key: str(value) for key, value in given.items() if ".." in str(value)}
+    ranges = []
+    for key, value in swept.items():
+        unit, whole = field_of(loaded, key)
+        made = parse_range(key, value, whole, unit)
+        ranges += [] if made is None else [made]
+    parameters, fields = split_settings(settings(changes or []))
+    fields |= {key: value for key, value in given.items() if key not in swept}
+    return application_crossover(loaded.with_settings(fields) if fields else loaded, platforms, ranges,
+                                 overrides=parameters, **options)  # fmt: skip
 
 
 def _candidates(family: str, fixed: dict[str, str], platforms: list[str], variant: dict[str, str], cache: str
@@ -86,8 +120,17 @@ def _candidate(family: str, words: dict[str, str], platform: str, cache: str, la
 
 
 def _words(values: dict[str, float]) -> str:
-    return " ".join(f"{name}={value:.0f}" if value == int(value) else f"{name}={value:.4g}"
-                    for name, value in values.items())  # fmt: skip
+    """`n=1024`, `a.bytes=12.61 GB`."""
+    return " ".join(f"{name}={_value(name, value)}" for name, value in values.items())
+
+
+def _value(name: str, value: float) -> str:
+    from ..registry.crossover_application import UNITS
+
+    unit = UNITS.get(name.rpartition(".")[2], "") if "." in name else ""
+    if unit:
+        return amount(value, unit)
+    return f"{value:.0f}" if value == int(value) else f"{value:.4g}"
 
 
 def _show(found: Crossover) -> None:

@@ -67,6 +67,8 @@ class Crossover:
 
 Times = tuple[FloatArray, FloatArray, FloatArray]
 """(predicted, lower, upper), shape (n,); infinite upper where there is no band."""
+TimesAt = Callable[[int, FloatArray], Times]
+"""(0 or 1: which candidate, positions in [0, 1]) → times."""
 
 
 def _analytic_times(candidate: Candidate, platform: Platform, columns: Mapping[str, FloatArray]) -> Times:
@@ -141,21 +143,28 @@ def crossover(
             return _analytic_times(candidates[index], platforms[index], columns)
         return _model_times(candidates[index], columns, ranges, level, model, changed)
 
+    tolerance = TOLERANCE if analytic else HYBRID_TOLERANCE
+    return answered([item.label for item in candidates], candidates[0].kernel, ranges, times, level=level,
+                    analytic=analytic, points=points, tolerance=tolerance)  # fmt: skip
+
+
+def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: TimesAt, *, level: float, analytic: bool,
+             points: int, tolerance: float) -> Crossover:  # fmt: skip
+    """The crossovers of two candidates whose times at positions in [0, 1] are `times(index, positions)`."""
+
     def log_ratio(position: FloatArray) -> FloatArray:
         return np.log(times(0, position)[0] / times(1, position)[0])
 
-    found = crossings(ranges, log_ratio, points, TOLERANCE if analytic else HYBRID_TOLERANCE)
+    found = crossings(ranges, log_ratio, points, tolerance)
     edges = [{item.name: float(item.at(0.0)) for item in ranges}, *(item.values for item in found),
              {item.name: float(item.at(1.0)) for item in ranges}]  # fmt: skip
-    stretches = _stretches(candidates, ranges, times, edges, points)
+    stretches = _stretches(labels, ranges, times, edges, points)
     note = "by the analytic models: no band" if analytic else ""
-    return Crossover([item.label for item in candidates], candidates[0].kernel, level, analytic,
-                     [item.values for item in found], stretches, note)  # fmt: skip
+    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, note)
 
 
-def _stretches(candidates: Sequence[Candidate], ranges: Sequence[Range],
-               times: Callable[[int, FloatArray], Times], edges: list[dict[str, float]], points: int
-               ) -> list[Stretch]:  # fmt: skip
+def _stretches(labels: Sequence[str], ranges: Sequence[Range], times: TimesAt, edges: list[dict[str, float]],
+               points: int) -> list[Stretch]:  # fmt: skip
     grid = np.linspace(0.0, 1.0, points)
     first, second = times(0, grid), times(1, grid)
     lead = ranges[0]
@@ -175,7 +184,7 @@ def _stretches(candidates: Sequence[Candidate], ranges: Sequence[Range],
         ratio = slow[0] / quick[0]
         bounded = bool(np.isfinite(quick[2]).all() and np.isfinite(slow[2]).all())
         certain = bool((quick[2] < slow[1]).all()) if bounded else None
-        out.append(Stretch(candidates[faster].label, start, end, float(ratio[0]), float(ratio[-1]), certain))
+        out.append(Stretch(labels[faster], start, end, float(ratio[0]), float(ratio[-1]), certain))
     return out
 
 

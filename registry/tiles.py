@@ -56,8 +56,8 @@ def ranked_tiles(
 ) -> RankedTiles:  # fmt: skip
     """Rank the tiles of the matrix product that `prediction` is about.
 
-    tiles: only these, (tile_m, tile_n, tile_k[, split]); InputError for one that does not fit. The prediction's correction and band are factors on its analytic time (that of the best tile); every tile gets the
-    same factors.
+    tiles: only these, (tile_m, tile_n, tile_k[, split]); InputError for one that does not fit. The prediction's
+    correction and band are factors on its analytic time (that of the best tile); every tile gets the same factors.
     """
     platform = load_platform(platform_name).with_overrides(dict(overrides))
     m, n, k = (float(prediction.params[name]) for name in ("m", "n", "k"))

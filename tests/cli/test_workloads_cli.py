@@ -292,6 +292,27 @@ def test_crossover_of_variants(run: Run) -> None:
     assert found["stretches"][-1]["faster"] == "h200 with precision=fp8"
 
 
+SWEEP = ("corner-sums.zones=1e3..1e8", "corner-sums.points=1e3..1e8", "corner-sums.corners=4e3..4e8")
+
+
+def test_crossover_of_an_application(run: Run) -> None:
+    """A mesh of so many zones: from there the larger bandwidth pays for the longer launch."""
+    words = ("crossover", "pennant-step", *SWEEP, "timestep.n=1e6", "-p", "h100-pcie", "-p", "mi300x", "--analytic")
+    found = document(run(*words, "--json"))
+    assert found["kernel"] == "pennant-step" and found["candidates"] == ["h100-pcie", "mi300x"]
+    assert found["stretches"][-1]["faster"] == "mi300x" and len(found["crossings"]) == 1
+    size = {key: int(value) for key, value in found["crossings"][0].items()}
+    order = []
+    for step in (-1, 0):
+        sets = [word for key, value in size.items() for word in ("--set", f"{key}={value + step}")]
+        pair = document(run("predict", "pennant-step", "--set", "timestep.n=1e6", *sets, *words[-5:], "--json"))
+        order.append(pair[0]["baseline_s"] < pair[1]["baseline_s"])
+    assert order == [True, False]
+    both = ("-p", "b200", "-p", "mi300a", "--analytic")
+    _, out, _ = run("crossover", "lesson-intensity", "kernel.bytes=1MB..80GB", *both)
+    assert "the faster one changes at kernel.bytes=12.61 GB" in out
+
+
 def test_crossover_with_models_says_where_bands_overlap(run: Run, stored: Path) -> None:
     found = document(run("crossover", "vector_add", "n=1e5..1e8", "-p", "t4", "-p", "h200", "--json"))
     assert found["stretches"][-1]["faster"] == "h200"
@@ -310,6 +331,14 @@ def test_crossover_with_models_says_where_bands_overlap(run: Run, stored: Path) 
         (("vector_cop", "n=1..9", "-p", "h200", "-p", "t4"), "unknown kernel family"),
         (("n=1..9", "-p", "h200"), "family comes first"),
         (("vector_copy", "n=1..9"), "say which two"),
+        (("lesson-intensity", "kernel.bytes=1..9FLOP", "-p", "h200", "-p", "t4"), "wrong dimension"),
+        (("lesson-intensity", "kernel.byts=1..9", "-p", "h200", "-p", "t4"), "unknown field"),
+        (("lesson-intensity", "bytes=1..9", "-p", "h200", "-p", "t4"), "write segment.field=LOW..HIGH"),
+        (("lesson-intensity", "a.bytes=1..9", "-p", "h200", "-p", "t4"), "no segment 'a'"),
+        (("lesson-intensity", "kernel.bytes=9..1", "-p", "h200", "-p", "t4"), "0 < LOW < HIGH"),
+        (("lesson-intensity", "-p", "h200", "-p", "t4"), "say what to sweep"),
+        (("lesson-intensity", "kernel.bytes=1..9", "-p", "h200"), "between two platforms"),
+        (("lesson-intensity", "kernel.bytes=1..9", "-p", "h200", "--variant", "precision=fp8"), "of a kernel"),
     ],
 )
 def test_wrong_words_about_crossovers(run: Run, words: tuple[str, ...], message: str) -> None:
