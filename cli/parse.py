@@ -106,6 +106,6 @@ def overrides(words: Sequence[str]) -> dict[str, str]:
     """`--set parameter=value` words."""
     for word in words:
         if "." in word.partition("=")[0]:
-            raise InputError(f"--set {clean(word)}: segment.field and workload.devices are of an application file; of a "
-                             "kernel only platform parameters can be set")  # fmt: skip
+            raise InputError(f"--set {clean(word)}: segment.field and workload.devices are of an application file; of "
+                             "a kernel only platform parameters can be set")  # fmt: skip
     return pairs(words, "--set parameter", "hbm_peak_bw=6TB/s")
