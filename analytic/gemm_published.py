@@ -36,7 +36,7 @@ from .stage import (
     tmem_time,
     tmem_traffic_per_step,
 )
-from .stage_io import io_time_effective, sync_time, tma_bandwidth, tma_time_operands
+from .stage_io import io_time_effective, sync_time, tma_bandwidth, tma_time_operands, unpack_time
 from .validity import FloatArray
 from .wavefront import memory_time_kernel, memory_time_latency, mfma_time, overlap_factor, step_time_printed
 from .waves import cta_count, full_waves, k_tile_count, wave_count
@@ -97,18 +97,26 @@ def _tma_rate(platform: Platform, mach: Machine) -> FloatArray:
     return tma_bandwidth(found, rate, min(mach.hbm_byte_per_s / mach.units, rate))
 
 
-def _copy_time(platform: Platform, tiles: Tiles, element: float, tma: FloatArray, paired: bool) -> FloatArray:
-    """T_tma of Eq. (4) of a K-step. In a CTA pair each B tile serves both SMs, and D_2CTA crosses the shared memory."""
+def _copy_time(
+    platform: Platform, tiles: Tiles, element: float, tma: FloatArray, paired: bool
+) -> tuple[FloatArray, FloatArray]:
+    """(T_tma of Eq. (4), T_decomp) of a K-step. In a CTA pair each B tile serves both SMs, and D_2CTA crosses the shared
+    memory; a B operand that is stored compressed is copied so and then unpacked."""
     a_tile, b_tile = tiles.tile_m * tiles.tile_k * element, tiles.tile_n * tiles.tile_k * element
+    ratio, unpacking = platform.get("operand_compression_ratio") or 1.0, np.zeros_like(b_tile)
+    if ratio > 1.0:
+        b_tile = b_tile / ratio
+        rate = platform.value("decompression_unpack_rate") / platform.value("compute_units")
+        unpacking = unpack_time(b_tile, rate, platform.get("decompression_setup_latency") or 0.0)
     copies = tma_time_operands(
         a_tile, b_tile, tma, _seconds(platform, "tma_latency"),
         platform.get("tma_participants_a") or 1.0,
         (platform.get("tma_participants_b") or 1.0) * (2.0 if paired else 1.0),
         order=platform.switch("tma_order"),
     )  # fmt: skip
-    if not paired:
-        return copies
-    return np.maximum(copies, pair_memory_time(a_tile, b_tile, platform.value("shared_mem_bw_per_cu")))
+    if paired:
+        copies = np.maximum(copies, pair_memory_time(a_tile, b_tile, platform.value("shared_mem_bw_per_cu")))
+    return copies, unpacking
 
 
 def _store_time(platform: Platform, mach: Machine, c_tile_byte: FloatArray, tma: FloatArray) -> FloatArray:
@@ -142,14 +150,15 @@ def stage_terms_published(
         if paired else compute_time(*step, 1.0, t_tmem, t_mgmt)
     )  # fmt: skip
     tma = _tma_rate(platform, mach)
-    t_tma = _copy_time(platform, tiles, element, tma, paired)
+    t_tma, t_decomp = _copy_time(platform, tiles, element, tma, paired)
     t_sync = sync_time(platform.value("barriers_per_step"), _seconds(platform, "mbarrier_latency"))
-    t_io = io_time_effective(t_tma, 0.0, t_sync, platform.value("pipeline_overlap_alpha"))
+    t_io = io_time_effective(t_tma, t_decomp, t_sync, platform.value("pipeline_overlap_alpha"))
     misc = (platform.get("step_misc_overhead") or 0.0) + (
         pair_sync_time(1.0, _seconds(platform, "commit_latency")) if paired else 0.0
     )
     if platform.switch("k_step") == "pipelined":
-        t_step = step_time_pipelined(t_tma, 0.0, t_compute, t_sync, misc + (platform.get("pipeline_epsilon") or 0.0))
+        epsilon = misc + (platform.get("pipeline_epsilon") or 0.0)
+        t_step = step_time_pipelined(t_tma, t_decomp, t_compute, t_sync, epsilon)
     else:
         twice = platform.switch("sync_count") == "twice"
         t_step = step_time(t_compute, t_io, t_sync, misc, count_sync_twice=twice)

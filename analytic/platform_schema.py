@@ -95,8 +95,8 @@ _GEOMETRY = [
         cta_pairs=("CTA pairs of eq. (6) on adjacent SMs", "off", "on"),
         tma_order=("TMA copies of A and B side by side, or one after the other", "overlapped", "serial"),
         store_by=("write-back of an output tile by TMA, or by plain stores", "tma", "plain"),
-        tile_closing=("store and closing barrier once behind the last tile (persistent kernel), or in every wave", "once",
-                 "each_wave"),
+        tile_closing=("store and closing barrier once behind the last tile (persistent kernel), or in every wave",
+                      "once", "each_wave"),
     ),
     ParameterSpec("unified_memory", BOOL, "CPU and GPU share one memory: no host-device copies", required=True),
 ]  # fmt: skip
@@ -120,7 +120,7 @@ _RATES = [
            inter_die_bw="link between the dies",
            decompression_engine_rate="decompression engine rate, vendor; 0 where there is none",
            decompression_output_rate="R_DE of eq. (5): bytes the engine puts out, whatever the ratio",
-           decompression_unpack_rate="R_decomp: sub-byte unpacking on the SMs",
+           decompression_unpack_rate="R_decomp: sub-byte unpacking, all SMs together",
            decompression_rate_lz4="engine output rate, LZ4", decompression_rate_snappy="engine output rate, Snappy",
            decompression_rate_zstd="output rate, Zstd (not an engine format)",
            decompression_rate_gzip="engine output rate, GZIP (Deflate)",
@@ -173,6 +173,8 @@ _MODEL = [
                 l2_hit_rate="h_L2 of eq. (10) for streaming access",
                 tma_l2_hit_rate="share of TMA loads found in L2, for B_TMA of eq. (4); all of them where not given",
                 decompression_efficiency="eta_DE of eq. (5)"),
+    ParameterSpec("operand_compression_ratio", "ratio", "the B operand is stored so many times smaller and unpacked on "
+                  "the SMs (T_decomp of eq. (7)); not compressed where not given", 1.0),
     *_rows("ratio", two_sm_speedup="S_2SM of eq. (6), measured",
            two_sm_speedup_model="S_2SM as the paper's model has it",
            tmem_passes_per_step="times eq. (2) moves the accumulator per K-step: 1 as printed, 0 when the matrix unit "

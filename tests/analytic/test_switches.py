@@ -96,6 +96,22 @@ def test_multicast_and_l2_residency_move_the_copy_time() -> None:
     assert shares[2] - latency == pytest.approx(128 * 32 * 2 / hbm, rel=1e-9)
 
 
+def test_a_compressed_operand_is_copied_small_and_unpacked() -> None:
+    platform, plain = example(pipeline_overlap_alpha=0.0)
+    units, tma = platform.value("compute_units"), platform.value("tma_bw_per_cu")
+    packed = example(pipeline_overlap_alpha=0.0, operand_compression_ratio=4, decompression_unpack_rate=units * 1e11,
+                     decompression_setup_latency=0)[1]  # fmt: skip
+    small = 128 * 32 * 2 / 4  # B: a quarter of the B tile; A is as large as before, and the longer copy
+    assert packed.details["t_io_s"][0] - plain.details["t_io_s"][0] == pytest.approx(small / 1e11, rel=1e-9)
+    serial = {"pipeline_overlap_alpha": 0.0, "tma_order": "serial"}
+    before, after = (example(**serial, **more)[1].details["t_io_s"][0] for more in
+                     ({}, {"operand_compression_ratio": 4, "decompression_unpack_rate": units * 1e11,
+                           "decompression_setup_latency": 0}))  # fmt: skip
+    assert before - after == pytest.approx(0.75 * 128 * 32 * 2 / tma - small / 1e11, rel=1e-9)
+    with pytest.raises(InputError, match="out of range"):
+        platform.with_overrides({"operand_compression_ratio": 0.5})
+
+
 def test_cta_pairs_speed_up_commit_and_never_beat_the_peak() -> None:
     platform, alone = example()
     _, pair = example(cta_pairs="on")

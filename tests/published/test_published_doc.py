@@ -11,11 +11,11 @@ import pytest
 from kernelcast.analytic.baseline import baseline
 from kernelcast.analytic.gemm import stage_gemm, wavefront_gemm
 from kernelcast.analytic.platform import load_platform
+from kernelcast.analytic.platform_terms import tile_study
 from kernelcast.analytic.roofline import naive_roofline
 from kernelcast.analytic.stage import pair_traffic
 from kernelcast.analytic.stage_io import engine_input_rate
 from kernelcast.analytic.units import parse_quantity
-from kernelcast.analytic.wavefront import tile_kernel_time, tile_step_time
 from kernelcast.analytic.workload import load_workload, workload_baseline
 
 DOC = (Path(__file__).parents[2] / "docs" / "published.md").read_text(encoding="utf-8")
@@ -38,16 +38,7 @@ def intensity() -> float:
 
 
 def study(tile: int) -> float:
-    platform = load_platform("mi300a-as-published")
-    units = platform.value("compute_units")
-    step = tile_step_time(2.0 * tile * tile * 4096, 2.0 * tile * 4096 * 8.0,
-                          platform.peak_flop_per_s("fp64", "vector") / units,
-                          platform.value("sustained_hbm_bw") / units)  # fmt: skip
-    return float(
-        tile_kernel_time((4096 / tile) ** 2, step, units, platform.value("effective_warps_per_cu"),
-                         platform.value("cta_overhead"), platform.value("kernel_launch_latency"),
-                         t_coherence_s=platform.value("coherence_latency"))
-    )  # fmt: skip
+    return float(tile_study(load_platform("mi300a-as-published"), 4096, 4096, 4096, tile))
 
 
 def workload(name: str, platform: str) -> float:

@@ -1,0 +1,69 @@
+"""Equations at a platform's own parameters: the tile study, compressed data, bank conflicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernelcast.analytic.errors import InputError
+from kernelcast.analytic.platform import load_platform
+from kernelcast.analytic.platform_terms import compressed_load_time, lds_access_time, tile_study
+
+
+def test_tile_study_by_hand() -> None:
+    """512^3 FP64 in tiles of 16 on MI300A: 1024 CTAs, 3 x 2 MiB, all in the last-level cache."""
+    platform = load_platform("mi300a")
+    units, rate = 228, platform.value("llc_bw")
+    byte, flop = 2 * 16 * 512 * 8, 2 * 16 * 16 * 512  # of one CTA: two panels; its products and sums
+    step = max(byte / (rate / units), flop / (platform.peak_flop_per_s("fp64", "vector") / units))
+    once = sum(platform.value(name) for name in ("kernel_launch_latency", "coherence_latency", "cross_xcd_latency"))
+    expected = once + 1024 * platform.value("cta_overhead") + 1024 * step / units + 16 * 16 * 8 / (rate / units)
+    assert tile_study(platform, 512, 512, 512, 16) == pytest.approx(expected, rel=1e-12)
+
+
+def test_tile_study_moves_with_its_parameters() -> None:
+    platform = load_platform("mi300a")
+
+    def study(size: float = 4096, **changes: float) -> float:
+        return float(tile_study(platform.with_overrides(changes), size, size, size, 16))
+
+    base = study()
+    assert study(cta_overhead=1e-8) == pytest.approx(base + 256**2 * (1e-8 - platform.value("cta_overhead")))
+    assert study(effective_warps_per_cu=0.5) > 1.9 * base
+    assert study(sustained_hbm_bw=5e12) < base < study(sustained_hbm_bw=2e12)
+    ladder = tile_study(platform, np.arange(16, 8000, 61), 2048, 2048, 16)
+    assert (np.diff(ladder) >= 0.0).all()
+
+
+def test_compressed_loads() -> None:
+    platform = load_platform("b200")
+    link, out = platform.value("memcpy_bandwidth"), platform.value("decompression_output_rate")
+    ratio = np.array([1.0, 2.0, 4.0, 15.0, 245.0])
+    assert compressed_load_time(platform, 1e9, ratio, "link") == pytest.approx(1e9 / (ratio * link))
+    engine = compressed_load_time(platform, 1e9, ratio)
+    assert engine == pytest.approx(np.maximum(1e9 / ratio / link, 1e9 / out))
+    assert engine[-2:] == pytest.approx(1e9 / out)  # bound by what the engine puts out: no ratio helps further
+    unpacking = platform.with_overrides({"decompression_unpack_rate": "1 TB/s"})
+    setup = platform.value("decompression_setup_latency")
+    assert compressed_load_time(unpacking, 1e9, 4.0, "unpack") == pytest.approx(
+        1e9 / 4 / link + 1e9 / 4 / 1e12 + setup
+    )
+    with pytest.raises(InputError, match="form 'gzip': link, engine, unpack"):
+        compressed_load_time(platform, 1e9, 2.0, "gzip")
+    with pytest.raises(InputError, match=r"compression_ratio is 0\.5"):
+        compressed_load_time(platform, 1e9, 0.5)
+
+
+def test_a_part_without_the_unit_says_so() -> None:
+    with pytest.raises(InputError, match="h200: parameter 'decompression_output_rate' is not"):
+        compressed_load_time(load_platform("h200"), 1e9, 2.0)
+    with pytest.raises(InputError, match="b200: parameter 'decompression_unpack_rate' is not"):
+        compressed_load_time(load_platform("b200"), 1e9, 2.0, "unpack")
+
+
+def test_bank_conflicts_of_a_device() -> None:
+    platform = load_platform("mi300x")
+    free = 1e9 / (platform.value("shared_mem_bw_per_cu") * 304)
+    # strides of 1, 2, 32 and 33 words over 32 banks: 1, 2, 32 and 1 accesses a bank
+    assert lds_access_time(platform, 1e9, [4, 8, 128, 132]) == pytest.approx(free * np.array([1, 2, 32, 1]))
+    measured = load_platform("mi210")
+    assert lds_access_time(measured, 1e9, 4) == pytest.approx(1e9 / measured.value("lds_bw"))
