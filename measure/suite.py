@@ -79,7 +79,9 @@ def default_suite(platform_id: str) -> str:
 
 
 def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
-    """All configurations of a suite, in the order in which they are measured; `draw_seed` replaces the file's seed."""
+    """All configurations of a suite, in the order in which they are measured; `draw_seed` replaces the file's seed.
+
+    A suite `beside` another one leaves out what that one holds, so that both can go into one table."""
     path = find_suite(name)
     try:
         return list(_load(path, path.read_text(), draw_seed))
@@ -105,7 +107,9 @@ def _load(path: Path, text: str, draw_seed: int | None) -> tuple[Config, ...]:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: entry {index} ({entry.get('family')}): {error!r}") from error
     order = np.random.default_rng(seed).permutation(len(units))
-    return tuple({c.identity: c for u in order for c in units[u]}.values())  # the order of first appearance
+    chosen = {c.identity: c for u in order for c in units[u]}  # in the order of first appearance
+    held = {c.identity for c in load_suite(document["beside"])} if "beside" in document else set()
+    return tuple(c for identity, c in chosen.items() if identity not in held)
 
 
 def _subset(document: Mapping[str, Any]) -> list[Config]:

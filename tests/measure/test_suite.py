@@ -154,6 +154,7 @@ def recorded(name: str) -> tuple[int, int, float]:
     """Kinds, configurations (skipped ones too) and seconds of a shipped run."""
     path = Path(str(resources.files("kernelcast.configs"))) / "runs" / f"{name}.meta.json"
     meta = json.loads(path.read_text())
+    meta = meta["leases"][0] if "leases" in meta else meta  # the one that ran the suite named, not further ones
     return len(meta["worst_check_error"]), meta["configurations"] + sum(meta["skipped"].values()), meta["seconds"]
 
 
