@@ -100,7 +100,7 @@ def _tma_rate(platform: Platform, mach: Machine) -> FloatArray:
 def _copy_time(
     platform: Platform, tiles: Tiles, element: float, tma: FloatArray, paired: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """(T_tma of Eq. (4), T_decomp) of a K-step. In a CTA pair each B tile serves both SMs, and D_2CTA crosses the shared
+    """(T_tma of Eq. (4), T_decomp) of a K-step. In a CTA pair each B tile serves both SMs, and D_2CTA crosses shared
     memory; a B operand that is stored compressed is copied so and then unpacked."""
     a_tile, b_tile = tiles.tile_m * tiles.tile_k * element, tiles.tile_n * tiles.tile_k * element
     ratio, unpacking = platform.get("operand_compression_ratio") or 1.0, np.zeros_like(b_tile)

@@ -15,7 +15,8 @@ PRINTED_REGISTERS = 65536.0
 PRINTED_MAX_WAVES = 32.0
 SIMDS_PER_CU = 4.0
 VGPR_GRANULE = 8.0  # registers per lane, CDNA2 and later
-LDS_GRANULE_BYTE = 512.0
+LDS_GRANULE_BYTE = 512.0  # 1280 on CDNA4
+BARRIERS_PER_CU = 16.0  # a workgroup of one wavefront needs none
 LDS_BANKS = 32.0
 LDS_BANK_BYTE = 4.0
 
@@ -64,20 +65,25 @@ def workgroups_per_cu(
     max_waves_per_cu: ArrayLike = 32.0,
     simds: float = SIMDS_PER_CU,
     max_workgroups: ArrayLike = 32.0,
+    lds_granule_byte: ArrayLike = LDS_GRANULE_BYTE,
 ) -> FloatArray:
-    """Workgroups resident on a CU: the least that wave slots, registers, LDS and workgroup slots allow; 0 = cannot run.
+    """Workgroups resident on a CU: the least that wave slots, registers, LDS, barriers and workgroup slots allow; 0 =
+    cannot run.
 
     A workgroup's wavefronts are dealt to the SIMDs in turn, so 4 wavefronts take one slot of each. LDS is allocated in
-    512 B pieces; `lds_byte` 0 does not limit.
+    pieces of `lds_granule_byte`; `lds_byte` 0 does not limit. Workgroups of two or more wavefronts hold a barrier.
     """
     waves = at_least_one("waves_per_workgroup", waves_per_workgroup)
     slots = positive("max_waves_per_cu", max_waves_per_cu) / simds
     per_simd = waves_per_simd(vgpr_per_lane, vgprs_per_simd, granule, slots)
     by_waves = np.floor(per_simd * simds / waves)
-    pieces = np.ceil(non_negative("lds_byte", lds_byte) / LDS_GRANULE_BYTE) * LDS_GRANULE_BYTE
+    piece = positive("lds_granule_byte", lds_granule_byte)
+    pieces = np.ceil(non_negative("lds_byte", lds_byte) / piece) * piece
     capacity = positive("lds_capacity_byte", lds_capacity_byte)
     by_lds = np.where(pieces > 0.0, np.floor(capacity / np.maximum(pieces, 1.0)), np.inf)
-    return np.minimum(np.minimum(by_waves, by_lds), positive("max_workgroups", max_workgroups))
+    by_barriers = np.where(waves > 1.0, BARRIERS_PER_CU, np.inf)
+    slots_left = np.minimum(positive("max_workgroups", max_workgroups), by_barriers)
+    return np.minimum(np.minimum(by_waves, by_lds), slots_left)
 
 
 def resident_wavefronts(
@@ -187,5 +193,6 @@ def gemm_occupancy(
         max_waves_per_cu=platform.value("max_warps_per_cu"),
         simds=simds,
         max_workgroups=platform.get("max_ctas_per_cu") or 32.0,
+        lds_granule_byte=platform.get("lds_granule") or LDS_GRANULE_BYTE,
     )
     return GemmOccupancy(groups, waves * np.ones_like(groups), vgpr, simds)

@@ -74,6 +74,7 @@ _GEOMETRY = [
            vgpr_granule="VGPR allocation granularity per wavefront"),
     *_rows("B", tmem_per_cu="tensor memory per SM; 0 where there is none", l1_size="L1 per SM/CU",
            shared_mem_bank_width="bytes one bank serves per cycle",
+           lds_granule="pieces in which LDS is given to a workgroup; 512 B where not given",
            l2_knee_start="working set up to which L2 holds all (h = 1)",
            l2_knee_end="working set from which L2 holds nothing (h = 0)",
            llc_knee_start="working set up to which the LLC holds all (h = 1)",

@@ -49,6 +49,12 @@ def test_workgroup_limits() -> None:
     assert workgroups_per_cu(4, 64, 65537) == 0
     assert workgroups_per_cu(1, 64, 0, max_workgroups=16) == 16
     assert resident_wavefronts(4, 128, 0) == 16
+    # CDNA4 gives LDS in pieces of 1280 B: 32 KiB are 26 of them, so four fit 160 KiB and not five
+    assert workgroups_per_cu(4, 64, 32768, lds_capacity_byte=163840, lds_granule_byte=1280) == 4
+    assert workgroups_per_cu(4, 64, 32768, lds_capacity_byte=163840) == 5
+    # CDNA1 has 40 wavefronts, and 16 barriers: of workgroups of two wavefronts 16 run, of single ones 40 would
+    assert workgroups_per_cu(2, 24, 0, vgprs_per_simd=256, granule=4, max_waves_per_cu=40, max_workgroups=40) == 16
+    assert workgroups_per_cu(1, 24, 0, vgprs_per_simd=256, granule=4, max_waves_per_cu=40, max_workgroups=40) == 40
     with pytest.raises(InputError, match="does not fit"):
         resident_wavefronts(16, 256, 0)  # 4 per SIMD wanted, 2 possible
 
