@@ -18,6 +18,7 @@ from kernelcast.analytic.stage import (
     pair_sync_time,
     pair_traffic,
     register_accumulators_fit,
+    smem_per_step,
     step_time,
     step_time_pipelined,
     store_time,
@@ -49,7 +50,13 @@ def test_strategies_a_and_b() -> None:
     assert tmem_demand(128, 256, 64, 4, 2, "A", buffers=2) == 2 * demand_a
     assert tmem_traffic_per_step(100.0, 30.0, "A") == 100.0
     assert tmem_traffic_per_step(100.0, 30.0, "B") == 130.0
-    for function in (lambda: tmem_demand(1, 1, 1, 4, 2, "C"), lambda: tmem_traffic_per_step(1, 1, "C")):
+    # B keeps the A tile out of shared memory
+    assert smem_per_step(128, 256, 64, 2, "A") == (128 + 256) * 64 * 2
+    assert smem_per_step(128, 256, 64, 2, "B") == 256 * 64 * 2
+    for function in (
+        lambda: tmem_demand(1, 1, 1, 4, 2, "C"), lambda: tmem_traffic_per_step(1, 1, "C"),
+        lambda: smem_per_step(1, 1, 1, 2, "C"),
+    ):  # fmt: skip
         with pytest.raises(InputError, match="strategy 'C'"):
             function()
 

@@ -171,6 +171,19 @@ def test_printed_occupancy_is_by_registers_alone() -> None:
     assert hardware.details["eta_overlap"][0] >= printed.details["eta_overlap"][0]
 
 
+def test_hong_and_kim_limits_take_overlap_away() -> None:
+    platform = load_platform(MI300A)
+    times, overlaps = [], []
+    for limit in (1, 2, 3, 4, 8, 0):  # 0: not set
+        both = platform.with_overrides({"mwp_limit": limit, "cwp_limit": 2 * limit})
+        found = wavefront_gemm(both, 4096, 4096, 4096, 1, "fp16", tile=(128, 128, 64))
+        times.append(float(found.time_s[0]))
+        overlaps.append(float(found.details["eta_overlap"][0]))
+    assert overlaps[0] == 0.0  # one wavefront has no other to hide behind
+    assert (np.diff(overlaps) >= 0.0).all() and overlaps[-1] > 0.0
+    assert (np.diff(times) <= 0.0).all() and times[-1] < times[0]
+
+
 @pytest.mark.parametrize("size", [1024, 4096, 16384])
 def test_the_guard_of_eq_12_lifts_to_the_longer_time_and_says_so(size: int) -> None:
     platform = load_platform(MI300A)
