@@ -9,8 +9,9 @@ PLATFORM = "h200"
 QUESTIONS = (
     ("gemm", "bf16", {"m": 8192, "n": 8192, "k": 8192}),
     ("spmv_csr", "fp32", {"rows": 1_000_000, "cols": 1_000_000, "nnz": 16_000_000, "row_mean": 16.0, "row_std": 4.0,
-                          "row_max": 36}),
-    ("bfs", "int32", {"nodes": 1_000_000, "edges": 16_000_000, "levels": 7}),
+                          "row_max": 36, "structure": "uniform"}),
+    ("bfs", "int32", {"nodes": 1_000_000, "edges": 16_000_000, "levels": 7, "max_degree": 36, "std_degree": 4.0,
+                      "structure": "uniform"}),
 )  # fmt: skip
 """A matrix product, a sparse product on a uniform random matrix, a search of a uniform random graph."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..analytic.work import FloatArray, arguments
 from .faults import row_faults
 from .rows import Rows, family_rows
 from .segment import Counts, counts_of, work_of
+from .unsaid import unsaid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,8 @@ class Group:
     rows: Rows
     counts: Counts | None = None
     """What was counted of each row, for the family `segment`."""
+    unsaid: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    """Where a number that the family's time depends on is not given; see `features.unsaid`."""
 
 
 @dataclass(frozen=True)
@@ -137,4 +140,5 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
     base = baseline_of_work(family, work, precision, platform, cache=cache)
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])
     counts = counts_of(family, arrays, precision, cache)
-    return Group(platform, family.name, precision, cache, index, base, rows, counts)
+    silent = unsaid(family, raw, index.size)
+    return Group(platform, family.name, precision, cache, index, base, rows, counts, silent)

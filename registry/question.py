@@ -42,6 +42,7 @@ class Question:
         """Baseline and features on a platform, and the names of the platform parameters that were read for it."""
         from ..features.describe import Described, Group
         from ..features.rows import family_rows
+        from ..features.unsaid import unsaid
 
         watched, recorder = recording(platform)
         arrays = arguments(self.family, {k: _cell(v) for k, v in self.params.items()}, self.kernel)
@@ -57,7 +58,8 @@ class Question:
         if not np.isfinite(base.time_s).all():
             raise InputError(f"{self.kernel}: the sizes are too large for a time that a number can hold")
         counts = counts_of(self.family, arrays, self.precision, self.cache)
-        group = Group(platform, self.family.name, self.precision, self.cache, np.arange(1), base, rows, counts)
+        group = Group(platform, self.family.name, self.precision, self.cache, np.arange(1), base, rows, counts,
+                      unsaid(self.family, self.params, 1))  # fmt: skip
         described = Described(base.time_s, base.naive_s, base.bound.seconds, np.array([base.route], dtype=object),
                               base.guard, (group,), {})  # fmt: skip
         return described, used

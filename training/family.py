@@ -13,6 +13,7 @@ from ..analytic.families import FAMILIES
 from ..features.describe import Group
 from ..features.implementation import canonical_labels
 from ..features.rows import Rows
+from ..features.unsaid import STATISTICS
 from .calibration import Calibration, fit_calibration, term_matrix
 from .domain import Domain, fit_domain
 from .encode import MISSING, Encoder
@@ -106,6 +107,25 @@ class FamilyModel:
         """Whether a row without an implementation may be any of several: no vendor's library is the usual one."""
         several = len(set(self.domain.implementations) - set(MISSING)) > 1
         return several and not FAMILIES[self.family].reference
+
+    def unsaid(self, group: Group) -> list[tuple[NDArray[np.bool_], str]]:
+        """(rows, what to say of them) for every statistic that the family was learned with and rows leave out.
+
+        A label it never saw tells as much as none.
+        """
+        if self.residual is None:
+            return []
+        bounds = dict(zip(self.domain.names, self.domain.low, strict=True))
+        out = [(rows, f"{name} not given") for name, rows in group.unsaid.items()
+               if np.isfinite(bounds.get(f"log2_{name}", -np.inf))]  # fmt: skip
+        for name in STATISTICS.get(self.family, ()):
+            known = self.encoder.labels.get(name)
+            if known and name in group.rows.categories:
+                given = group.rows.categories[name].astype(str)
+                for label in sorted({*given.tolist()} - {*known}):
+                    told = "not given" if label in MISSING else f"{label[:40]!r} not in training"
+                    out.append((given == label, f"{name} {told}"))
+        return [(rows, words) for rows, words in out if rows.any()]
 
     def calibrated_s(self, part: Part) -> Floats:
         """Calibrated analytic time [s] of each row."""

@@ -166,12 +166,17 @@ class Model:
              f"widened x{NEW_ARCHITECTURE:g}")  # fmt: skip
         _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
         _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {100 * level:g} % band")
+        silent = np.zeros(index.size, dtype=bool)
+        for rows, words in model.unsaid(group):
+            silent |= rows
+            _add(note, rows, lambda i, words=words: words)
+        _add(note, silent, lambda i: "the band is of runs that say so, and too narrow for one that does not")
         if model.note:
             _add(note, np.ones(index.size, dtype=bool), lambda i: model.note)
         out.sigma[index] = sigma
         centre = out.predicted_s[index]
         out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
-        out.in_domain[index] = (distance <= 0) & seen & known & (not self.meta.get("unseen_platform", False))
+        out.in_domain[index] = (distance <= 0) & seen & known & ~silent & (not self.meta.get("unseen_platform", False))
         out.note[index], out.implementation[index] = note, names
 
     def _stranger_half(self, family: str, half: Floats, level: float) -> Floats:

@@ -1,0 +1,64 @@
+"""What a question leaves out although the training runs say it: the answer says so, and claims no coverage."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from kernelcast.analytic.families import FAMILIES
+from kernelcast.cli.demo import QUESTIONS
+from kernelcast.features.unsaid import STATISTICS, unsaid
+from kernelcast.registry.batch import predict_runs
+from kernelcast.registry.predictor import predict
+
+SPMV: dict[str, Any] = {"rows": 1_000_000, "cols": 1_000_000, "nnz": 16_000_000, "row_std": 4.0, "row_max": 36,
+                        "structure": "uniform"}  # fmt: skip
+NARROW = "too narrow"
+
+
+def test_the_statistics_are_parameters_that_may_be_left_out() -> None:
+    for family, names in STATISTICS.items():
+        optional = {param.name for param in FAMILIES[family].params if not param.required}
+        assert set(names) <= optional, family
+
+
+def test_absent_cells_are_found_whatever_they_look_like() -> None:
+    raw = {"row_max": np.array([3.0, np.nan]), "row_std": np.array([None, 1.0], dtype=object), "nnz": np.ones(2)}
+    found = unsaid(FAMILIES["spmv_csr"], raw, 2)
+    assert {name: rows.tolist() for name, rows in found.items()} == {"row_std": [True, False], "row_max": [False, True]}
+    assert unsaid(FAMILIES["bfs"], {}, 3)["max_degree"].tolist() == [True] * 3
+    assert unsaid(FAMILIES["gemm"], {}, 1) == {}
+
+
+@pytest.mark.parametrize("name", ["row_std", "row_max", "structure"])
+def test_a_question_that_leaves_one_out_is_flagged_alone_and_in_a_table(home: Any, name: str) -> None:
+    part = {key: value for key, value in SPMV.items() if key != name}
+    whole, short = (predict("spmv_csr", platform="h200", precision="fp32", implementation="cusparse", **given)
+                    for given in (SPMV, part))  # fmt: skip
+    assert whole.in_domain and whole.note == ""
+    assert not short.in_domain and short.note.startswith(f"{name} not given; ") and NARROW in short.note
+    table = pd.DataFrame({"platform": "h200", "kernel": "spmv_csr", "precision": "fp32", "implementation": "cusparse",
+                          "params": [json.dumps(SPMV), json.dumps(part)]})  # fmt: skip
+    done = predict_runs(table)
+    assert done["in_domain"].tolist() == [True, False]
+    assert done["note"].tolist() == [whole.note, short.note]
+    assert done["predicted_s"].tolist() == pytest.approx([whole.predicted_s, short.predicted_s], rel=1e-9)
+
+
+def test_a_label_that_no_training_run_had_says_as_much_as_none(home: Any) -> None:
+    given = predict("spmv_csr", platform="h200", precision="fp32", **SPMV | {"structure": "web"})
+    assert not given.in_domain and "structure 'web' not in training" in given.note and NARROW in given.note
+
+
+def test_nobody_asks_for_what_a_model_never_saw(home: Any) -> None:
+    part = {key: value for key, value in SPMV.items() if key != "structure"}  # no run of an MI250X has one
+    assert NARROW not in predict("spmv_csr", platform="mi250x-gcd", precision="fp64", **part).note
+
+
+def test_the_questions_of_the_demo_are_whole(home: Any) -> None:
+    for family, precision, params in QUESTIONS:
+        given = predict(family, platform="h200", precision=precision, **params)
+        assert given.in_domain and given.note == "", family
