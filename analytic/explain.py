@@ -54,10 +54,13 @@ def quotient(name: str, amount: float, unit: str, rate: float, rate_name: str, e
     return Step(name, words, time_s, equation, amount, rate, unit + "/s", rate_name)
 
 
+ONE_OF = {"launches": "launch", "accesses in a row": "access", "synchronisations": "synchronisation"}
+
+
 def product(name: str, count: float, what: str, each_s: float, each_name: str, equation: str, *,
              competes: bool = False) -> Step:  # fmt: skip
     """`3 launches × 863 ns (name of the latency) = 2.589 µs`; `what` in the plural."""
-    things = what.replace("launches", "launch").replace("accesses in a row", "access") if count == 1 else what
+    things = ONE_OF.get(what, what) if count == 1 else what
     words = f"{count:g} {things} × {shown_time(each_s)} ({each_name}) = {shown_time(count * each_s)}"
     return Step(name, words, count * each_s, equation, count, 1.0 / each_s if each_s else 0.0, "", each_name,
                 competes)  # fmt: skip

@@ -44,9 +44,10 @@ def _traffic(segment: Segment, time: SegmentTime, platform: Platform) -> list[St
     hit = d["hit_rate"]
     if segment.bytes_in_flight is not None and d["memory_s"] > byte / d["memory_byte_per_s"] * (1.0 + 1e-9):
         flight = format_quantity(segment.bytes_in_flight, "B")
-        return [quotient("traffic in flight", byte, "B", byte / d["memory_s"],
-                         f"{flight} in flight ÷ latency_hbm {shown_time(platform.latency_s('latency_hbm'))}",
-                         "Little's law", f"HBM ↔ {level}")]  # fmt: skip
+        step = quotient("traffic", byte, "B", byte / d["memory_s"],
+                        f"{flight} in flight ÷ latency_hbm {shown_time(platform.latency_s('latency_hbm'))}",
+                        "Little's law", f"HBM ↔ {level}")  # fmt: skip
+        return [replace(step, rate_name="bytes_in_flight ÷ latency_hbm")]
     if "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic":
         return [quotient("memory traffic", byte, "B", d["memory_byte_per_s"],
                          f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {hit:.3g}",

@@ -317,7 +317,8 @@ def _limit(work: _Counted, i: int, terms: dict[str, float]) -> str:
         return "launch"
     if work.compute_s[i] > work.memory_s[i]:
         return f"{work.unit} FLOP"
-    return "cache bytes" if work.hit[i] > 0.5 else "HBM bytes"
+    cached = work.hit[i] / work.rates["cache_byte_per_s"][i]
+    return "cache bytes" if cached > (1.0 - work.hit[i]) / work.rates["hbm_byte_per_s"][i] else "HBM bytes"
 
 
 _EVALUATORS: dict[str, Evaluator] = {"family": _of_family, "generic": _generic, "published": _published}

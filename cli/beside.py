@@ -24,6 +24,23 @@ def ratios(found: Sequence[Found]) -> list[float]:
     return [float(value) for value in relative([item.predicted_s for item in found])]
 
 
+def ratio_columns(platforms: Sequence[str]) -> list[str]:
+    """Columns of a table: every platform, each but the first followed by its ratio to the first."""
+    first, *others = platforms
+    return [first, *(name for other in others for name in (other, f"÷ {first}{' ' * others.index(other)}"))]
+
+
+def with_ratios(cells: Sequence[str], times_s: Sequence[float | None]) -> list[str]:
+    """Cells for `ratio_columns`; `-` where one of the two times is 0 or none."""
+    from ..analytic.whatif import ratios as relative
+
+    made = [cells[0]]
+    for cell, time_s in zip(cells[1:], times_s[1:], strict=True):
+        known = bool(times_s[0]) and bool(time_s)
+        made += [cell, f"{float(relative([times_s[0], time_s])[1]):.3g}" if known else "-"]
+    return made
+
+
 def longest_term(item: Prediction) -> str:
     """The term that decides the analytic time."""
     return max(item.terms, key=lambda name: item.terms[name])

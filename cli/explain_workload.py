@@ -53,7 +53,7 @@ def _segment(where: Console, part: dict[str, Any]) -> None:
     where.print(text(f"{part['name']}: {part['kernel']}{precision}, {times}, route {part['route']}{name}", "bold"))
     total = "" if part["n_exec"] == 1 else f" × {part['n_exec']:g} = {seconds(part['baseline_s'])}"
     facts = [
-        ("work", part["work_words"]),
+        ("work", f"{part['work_words']} ({part['characterisation']})"),
         ("analytic", f"{seconds(part['once_s'])}{total}"),
         ("predicted", f"{seconds(part['predicted_s'])} ({band(part['lower_s'], part['upper_s'])}) by {part['model']}"),
         ("physical bound", f"{seconds(part['bound_s'])} in all"),

@@ -8,7 +8,7 @@ import typer
 
 from ..analytic.errors import InputError, RefusedError
 from . import ask, workload
-from .beside import documents, longest_term, print_changes, ratios, without_changes
+from .beside import documents, longest_term, print_changes, ratio_columns, ratios, with_ratios, without_changes
 from .parse import overrides
 from .show import (
     add_row,
@@ -94,13 +94,13 @@ def show(found: list[Prediction], before: list[Prediction] | None = None) -> Non
 
 
 def _terms(found: list[Prediction]) -> Table:
-    platforms = [item.platform for item in found]
-    made = table(["term", *platforms], platforms)
-    names = dict.fromkeys(name for item in found for name in item.terms)
-    for name in names:
+    """Terms of each platform, and how much longer each takes than on the first."""
+    beside = ratio_columns([item.platform for item in found])
+    made = table(["term", *beside], beside)
+    for name in dict.fromkeys(name for item in found for name in item.terms):
         values = [item.terms.get(name) for item in found]
         if any(values):
-            add_row(made, [name, *(seconds(value) for value in values)])
+            add_row(made, [name, *with_ratios([seconds(value) for value in values], values)])
     return made
 
 

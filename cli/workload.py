@@ -10,7 +10,7 @@ import typer
 
 from ..analytic.errors import InputError
 from . import ask
-from .beside import documents, print_changes, ratios, without_changes
+from .beside import documents, print_changes, ratio_columns, ratios, with_ratios, without_changes
 from .explain_workload import explanations, show_explanation
 from .parse import fusion, settings
 from .show import (
@@ -163,16 +163,19 @@ def _head(where: Console, found: list[WorkloadPrediction]) -> None:
 
 
 def _segments(found: list[WorkloadPrediction]) -> Table:
-    platforms = [item.platform for item in found]
-    made = table(["segment", "kernel or class", "times", *platforms, "route"], ["times", *platforms])
+    """Times of the segments, and how much longer each takes than on the first platform."""
+    beside = ratio_columns([item.platform for item in found])
+    made = table(["segment", "kernel or class", "times", *beside, "route"], ["times", *beside])
     for row in zip(*(item.segments for item in found), strict=True):
         first = row[0]
         cells = [f"{seconds(part.predicted_s)} ({part.limit})" for part in row]
         route = " / ".join(dict.fromkeys(part.route for part in row))
         precision = "" if first.precision == "none" else f" {first.precision}"
-        add_row(made, [first.name, f"{first.kernel}{precision}", f"{first.n_exec:g}", *cells, route])
+        add_row(made, [first.name, f"{first.kernel}{precision}", f"{first.n_exec:g}",
+                       *with_ratios(cells, [part.predicted_s for part in row]), route])  # fmt: skip
     for name in dict.fromkeys(name for item in found for name in item.extra):
-        add_row(made, [name, "whole application", "", *(seconds(item.extra.get(name)) for item in found), ""])
+        values = [item.extra.get(name) for item in found]
+        add_row(made, [name, "whole application", "", *with_ratios([seconds(v) for v in values], values), ""])
     return made
 
 

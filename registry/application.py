@@ -45,6 +45,8 @@ class SegmentPrediction:
     note: str
     model: str
     implementation: str
+    characterisation: str
+    """Of a kernel family first-principles, as it counts its own work; of counted work what the file says."""
     terms: dict[str, float]
     published: list[dict[str, Any]]
     flop: float
@@ -122,7 +124,9 @@ def predict_workload(
     parts = []
     for segment, time in zip(changed.segments, base.segments, strict=True):
         try:
-            parts.append(_segment(segment, time, target, overrides, level, cache, found or model, analytic))
+            part = _segment(segment, time, target, overrides, level, cache, found or model, analytic)
+            counted = changed.characterisation if segment.kernel is None else "first-principles"
+            parts.append(SegmentPrediction(**part, characterisation=counted))
         except KernelcastError as error:
             raise type(error)(f"{changed.path}: segments ({segment.name}): {error}") from None
     used = tuple(recorder.read)
@@ -141,18 +145,21 @@ def _asked(segment: Segment) -> tuple[str, dict[str, Any]]:
 
 
 def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides: Mapping[str, str | float],
-             level: float, cache: str, model: Model | str | None, analytic: bool) -> SegmentPrediction:  # fmt: skip
+             level: float, cache: str, model: Model | str | None, analytic: bool) -> dict[str, Any]:  # fmt: skip
+    """The fields of a SegmentPrediction but the characterisation."""
+    on_host = segment.kernel is None and not segment.flop and not segment.bytes
     fields: dict[str, Any] = {
-        "name": segment.name, "kernel": segment.kernel or segment.work_class, "precision": time.precision,
+        "name": segment.name, "kernel": "host" if on_host else segment.kernel or segment.work_class,
+        "precision": "none" if on_host else time.precision,
         "n_exec": time.n_exec, "baseline_s": time.time_s, "bound_s": time.bound_s, "limit": time.limit,
-        "route": time.route, "terms": {k: v for k, v in time.terms.items() if v},
+        "route": "host side" if on_host else time.route, "terms": {k: v for k, v in time.terms.items() if v},
         "published": [entry.model_dump() for entry in segment.published], "flop": time.flop, "bytes": time.byte,
     }  # fmt: skip
-    if segment.kernel is None and not segment.flop and not segment.bytes:
+    if on_host:
         once = time.time_s  # copies and synchronisations only
         host: dict[str, Any] = {"predicted_s": once, "lower_s": once, "upper_s": once, "in_domain": True,
                                 "note": "; ".join(time.notes), "model": ANALYTIC, "implementation": ""}  # fmt: skip
-        return SegmentPrediction(**fields, **host)
+        return fields | host
     family, params = _asked(segment)
     precision = time.precision if segment.kernel is None else segment.precision or FAMILIES[family].precision
     given = predict(family, platform=platform, precision=precision, level=level, cache=segment.cache or cache,
@@ -161,7 +168,7 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
     learned = given.lower_s is not None and given.predicted_s != given.baseline_s
     if segment.kernel is None and segment.work_class in REGULAR and learned:
         given = _kept_analytic(given, segment.work_class)
-    return SegmentPrediction(**fields, **_scaled(given, time))
+    return fields | _scaled(given, time)
 
 
 def _kept_analytic(given: Prediction, work_class: str) -> Prediction:

@@ -218,6 +218,10 @@ def test_platforms_side_by_side(run: Run) -> None:
     assert "ratio" in header and "decided by" in header
     one = run("predict", "gemm", "m=8192", "n=8192", "k=8192", "-p", "b200")[1]
     assert "ratio" not in one
+    terms = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+    assert terms["term"][1:] == ["b200", "mi300a", "÷", "b200"]
+    launch = terms["launch"]  # 730 ns against 2 us
+    assert launch[1:] == ["730", "ns", "2", "µs", "2.74"]
     found = document(run(*both, "--json"))
     assert [item["decided_by"] for item in found] == ["compute", "compute"]
     assert found[1]["ratio"] == pytest.approx(found[1]["predicted_s"] / found[0]["predicted_s"])

@@ -48,6 +48,24 @@ def test_the_sum_and_its_band(stored: Path, tmp_path: Path) -> None:
     assert found.published[0]["value"] == 1e-3
 
 
+def test_a_family_counts_its_own_work_whatever_the_file_says(stored: Path, tmp_path: Path) -> None:
+    text = FILE.replace("first-principles", "profiler-derived") + COUNTED
+    found = predict_workload(write(tmp_path, text), platform="t4")
+    assert found.characterisation == "profiler-derived"
+    assert [part.characterisation for part in found.segments] == ["first-principles"] * 2 + ["profiler-derived"]
+
+
+def test_an_implementation_of_the_file_is_asked_for_and_named(stored: Path, tmp_path: Path) -> None:
+    text = FILE.replace("precision: fp16,", "precision: fp16, implementation: cublas,")
+    assert predict_workload(write(tmp_path, text), platform="t4").segments[0].implementation == "cublas"
+
+
+def test_a_fault_of_a_prediction_names_file_and_segment(stored: Path, tmp_path: Path) -> None:
+    path = write(tmp_path, FILE + "  - {name: huge, class: memory, bytes: 1.0e+40}\n")
+    with pytest.raises(InputError, match=r"app\.yaml: segments \(huge\): .*too large"):
+        predict_workload(path, platform="t4")
+
+
 def test_a_wider_level_gives_a_wider_sum(stored: Path, tmp_path: Path) -> None:
     path = write(tmp_path, FILE)
     narrow, wide = (predict_workload(path, platform="t4", level=level) for level in (0.5, 0.9))
@@ -60,6 +78,7 @@ def test_counted_segments_and_copies(stored: Path, tmp_path: Path) -> None:
     sweep, copy = found.segments[2], found.segments[3]
     assert sweep.route == "generic (stencil)"
     assert not sweep.in_domain and not found.in_domain  # no model was trained on this segment
+    assert (copy.kernel, copy.route) == ("host", "host side")
     assert copy.predicted_s == copy.lower_s == copy.upper_s == pytest.approx(1e6 / 12.8e9 + 2e-6 + 3e-6)
     assert sum(found.terms.values()) == pytest.approx(found.baseline_s)
     assert sum(part.predicted_s for part in found.segments) == pytest.approx(found.predicted_s)
