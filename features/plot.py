@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".svg", ".png", ".pdf")
-INK, MUTED, MATRIX, VECTOR, MEMORY, CACHE, POINT = (
-    "#1f2933", "#7b8794", "#0b6e99", "#5aa9c9", "#8a5a00", "#c69a3f", "#b3261e"
+INK, MUTED, MATRIX, VECTOR, MEMORY, CACHE, INNER_CACHE, POINT = (
+    "#1f2933", "#7b8794", "#0b6e99", "#5aa9c9", "#8a5a00", "#c69a3f", "#dcc48a", "#b3261e"
 )  # fmt: skip
 
 
@@ -68,6 +68,9 @@ def roofs(platform: Platform, precision: str) -> list[Roof]:
     found.append(Roof("HBM sustained", memory.hbm_byte_per_s, True, MEMORY))
     if memory.cache_byte_per_s > memory.hbm_byte_per_s:
         found.append(Roof(level, memory.cache_byte_per_s, True, CACHE))
+    l2 = platform.get("l2_bw") or 0.0
+    if level == "LLC" and l2 > memory.cache_byte_per_s:
+        found.append(Roof("L2", l2, True, INNER_CACHE))
     return found
 
 
