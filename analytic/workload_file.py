@@ -306,12 +306,19 @@ def changed_segment(segment: Segment, field: str, value: str | float, where: str
     elif segment.kernel is not None and head in FAMILIES[segment.kernel].names and not rest:
         data["params"] = {**segment.params, head: _plain(value)}
     else:
-        data[field] = value
+        data[field] = _tile(value) if field == "tile" else value
     try:
         return Segment.model_validate(data)
     except ValidationError as error:
         fault = first_fault(error, {}, Segment, _LISTS)
         raise InputError(f"{where}: cannot set {segment.name}.{field}={value}: {fault}") from None
+
+
+def _tile(value: str | float) -> Any:
+    """`128x128x64` as the list of numbers that a file would have; anything else as it is."""
+    parts = str(value).strip("[]").replace(",", "x").split("x")
+    whole = len(parts) > 1 and all(part.strip().isdecimal() for part in parts)
+    return [int(part) for part in parts] if whole else value
 
 
 def _plain(value: Any) -> Any:

@@ -58,6 +58,7 @@ def predictions(
         raise InputError("say for which platform: -p PLATFORM (see `kernelcast platforms`)")
     sizes, reserved = parameters(words or [])
     cache = _one_of("cache", reserved, cache, "warm")
+    _refuse_near_application(family, sizes)
     from ..registry.predictor import predict
 
     keywords: dict[str, Any] = {
@@ -68,6 +69,23 @@ def predictions(
     if clash:
         raise InputError(f"'{clash[0]}' is no parameter of a kernel; it is an option: --{clash[0]}")
     return [predict(family, platform=name, **keywords, **sizes) for name in dict.fromkeys(platforms)]
+
+
+def _refuse_near_application(name: str, sizes: dict[str, Any]) -> None:
+    """InputError for what is no kernel family but nearly the name of a shipped application."""
+    from ..analytic.errors import nearest_names
+    from ..analytic.families import FAMILIES
+    from ..analytic.workload_file import shipped_workloads
+
+    if name in FAMILIES or "bytes" in sizes:  # a kernel of no known family is predicted from its counts
+        return
+    shipped = shipped_workloads()
+    written = name.replace("_", "-", 1)
+    if begun := [one for one in shipped if one.startswith(f"{written}-")]:
+        raise InputError(f"{name}: no kernel family; the applications of that name are {', '.join(begun)}")
+    hint = nearest_names(written, shipped)
+    if "did you mean" in hint and "did you mean" not in nearest_names(name, FAMILIES):
+        raise InputError(f"{name}: neither a kernel family nor an application{hint}; see `kernelcast workloads`")
 
 
 def refuse_fusions(fusions: Sequence[str] | None) -> None:

@@ -208,6 +208,11 @@ def test_settings_reach_families_transfers_and_the_whole(tmp_path: Path) -> None
     assert done.segments[0].params == {"m": 64.0, "n": 8}
     assert done.segments[0].transfers[0].bytes == 1e6
     assert done.devices == 2.0
+    tiled = load_workload(write(tmp_path, "name: p, kernel: gemm, params: {m: 8, n: 8, k: 8}", name="tiled.yaml"))
+    for text in ("128x64x32", "[128, 64, 32]"):
+        assert tiled.with_settings({"p.tile": text}).segments[0].tile == (128, 64, 32)
+    with pytest.raises(InputError, match=r"cannot set p\.tile=128: tile: a list is needed"):
+        tiled.with_settings({"p.tile": "128"})
     wrong = {"b.flop": "no segment 'b'", "a.floop": r"floop: unknown field \(did you mean flop\?\)",
              "workload.speed": "no such field", "a.transfers.0.direction": "h2d",
              "a.m": r"cannot set a\.m=1 GB: params\.m: a whole number, 1 or more is needed",

@@ -80,6 +80,9 @@ def test_wrong_words_about_applications(run: Run) -> None:
     assert "no such workload file" in fault(run("predict", "nowhere.yaml", "-p", "h200"))
     assert "say for which platform" in fault(run("predict", "llm-decode-7b"))
     assert "takes its sizes from its file" in fault(run("predict", "llm-decode-7b", "m=3", "-p", "h200"))
+    assert "(did you mean rodinia-bfs_1M" in fault(run("predict", "rodinia-bfs", "-p", "h200"))
+    assert "of that name are pennant-medium, pennant-step" in fault(run("predict", "pennant", "-p", "h200"))
+    assert "unknown kernel family 'gem' (did you mean" in fault(run("predict", "gem", "m=3", "-p", "h200"))
     assert "no segment 'x'" in fault(run("predict", "llm-decode-7b", "-p", "h200", "--set", "x.y=3"))
     assert "no such parameter" in fault(run("predict", "llm-decode-7b", "-p", "h200", "--set", "speed=3"))
 
