@@ -114,6 +114,24 @@ def test_time_never_rises_with_a_rate_nor_falls_with_a_latency(platform_id: str)
     assert any(name.startswith("peak_") for name in judged)
 
 
+@pytest.mark.parametrize("platform_id", [name for name in platform_ids() if load_platform(name).as_published])
+def test_more_work_never_takes_less_time_on_the_published_sets(platform_id: str) -> None:
+    """`test_baseline` holds the others to it, with sizes that depend on one another and more of each."""
+    platform = held(platform_id)
+    for number, name in enumerate(("gemm", "bmm", "triad", "spmv_csr", "stencil_5pt", "transpose", "nbody", "reduction")):
+        raw = draw(name, 301 + number, 60)
+        precision = precisions_of(name, platform)
+        for cache in ("warm", "cold"):
+            before = baseline(name, raw, precision, platform, cache=cache).time_s
+            for size in raw:
+                for factor in (1.01, 1.3, 2.0, 16.0):
+                    grown = {**raw, size: np.ceil(raw[size] * factor)}
+                    if "nnz" in raw:
+                        grown["nnz"] = np.maximum(grown["nnz"], grown["rows"])
+                    after = baseline(name, grown, precision, platform, cache=cache).time_s
+                    assert (after >= before * (1 - 1e-9)).all(), (name, cache, size, factor)
+
+
 @pytest.mark.parametrize("platform_id", [name for name in platform_ids() if load_platform(name).vendor == "nvidia"])
 def test_more_overlap_never_takes_longer(platform_id: str) -> None:
     platform = load_platform(platform_id)
