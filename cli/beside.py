@@ -24,6 +24,13 @@ def ratios(found: Sequence[Found]) -> list[float]:
     return [float(value) for value in relative([item.predicted_s for item in found])]
 
 
+def analytic_ratio(before: Found, after: Found) -> float:
+    """Analytic time relative to the one before a change: what the change itself does, corrections left aside."""
+    from ..analytic.whatif import ratios as relative
+
+    return float(relative([before.baseline_s, after.baseline_s])[1])
+
+
 def ratio_columns(platforms: Sequence[str]) -> list[str]:
     """Columns of a table: every platform, each but the first followed by its ratio to the first."""
     first, *others = platforms
@@ -64,7 +71,8 @@ def documents(found: Sequence[Found], decided_by: Callable[[Found], str], before
         if before is not None:
             document["without_changes"] = {
                 "predicted_s": before[i].predicted_s, "lower_s": before[i].lower_s, "upper_s": before[i].upper_s,
-                "ratio": ratios([before[i], item])[1],
+                "ratio": ratios([before[i], item])[1], "baseline_s": before[i].baseline_s,
+                "baseline_ratio": analytic_ratio(before[i], item),
             }  # fmt: skip
     return made[0] if len(made) == 1 else made
 
@@ -77,8 +85,10 @@ def print_changes(where: Console, found: Sequence[Found], before: Sequence[Found
         print_changed(where, prefix, rows(item))
         if before is not None:
             ratio = ratios([before[i], item])[1]
+            plain = analytic_ratio(before[i], item)
+            analytic = f" (analytic {plain:.3g} times)" if item.predicted_s != item.baseline_s else ""
             where.print(text(f"without the changes: {prefix}{seconds(before[i].predicted_s)}; the changes make it "
-                             f"{ratio:.3g} times that"))  # fmt: skip
+                             f"{ratio:.3g} times that{analytic}"))  # fmt: skip
 
 
 def print_changed(where: Console, prefix: str, rows: Sequence[dict[str, Any]]) -> None:
