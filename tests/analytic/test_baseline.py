@@ -22,8 +22,8 @@ DEPENDENT = {"row_mean", "row_std", "row_max", "row_min", "row_q1", "row_median"
              "window", "block", "load", "threads", "hw", "ksize", "out_channels", "seq", "kv_heads", "kernel_h",
              "kernel_w"}  # fmt: skip
 # More independent rows a level, or shorter segments, is less waiting for the same data: not a size in that sense.
-# A transform of a length with a large prime factor takes longer than one of the power of two above it. (So is a causal
-# attention's: where a few more queries fill the last block of 128, each block sees fewer keys. It is not drawn here.)
+# A transform of a length with a large prime factor takes longer than one of the power of two above it. Causal attention
+# is not drawn: where a few more queries fill up the last block of 128, every block sees fewer keys.
 PARALLELISM = {("segmented_scan", "segments"), ("fft", "n")}
 
 

@@ -118,7 +118,8 @@ def test_time_never_rises_with_a_rate_nor_falls_with_a_latency(platform_id: str)
 def test_more_work_never_takes_less_time_on_the_published_sets(platform_id: str) -> None:
     """`test_baseline` holds the others to it, with sizes that depend on one another and more of each."""
     platform = held(platform_id)
-    for number, name in enumerate(("gemm", "bmm", "triad", "spmv_csr", "stencil_5pt", "transpose", "nbody", "reduction")):
+    names = ("gemm", "bmm", "triad", "spmv_csr", "stencil_5pt", "transpose", "nbody", "reduction")
+    for number, name in enumerate(names):
         raw = draw(name, 301 + number, 60)
         precision = precisions_of(name, platform)
         for cache in ("warm", "cold"):
