@@ -14,8 +14,8 @@ from .units import format_quantity
 from .work import arguments, element_byte
 from .workload_file import Segment
 
-FAMILY_NOTE = ("re-reads, dependent accesses and learned corrections of the families are not in it: judge a fusion by the "
-               "analytic times")  # fmt: skip
+FAMILY_NOTE = ("re-reads, dependent accesses and learned corrections of the families are not in it: judge a fusion by "
+               "the analytic times")  # fmt: skip
 
 
 def as_counted(segment: Segment) -> Segment:
