@@ -321,9 +321,9 @@ def test_a_platform_can_be_pickled() -> None:
 
 
 def test_loading_is_quick_and_leaves_pint_alone() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     load_platform_file(FOLDER / "b200.yaml")
-    assert time.perf_counter() - start < 0.05
+    assert time.process_time() - start < 0.05
     code = (
         "import sys; from kernelcast.analytic.platform import load_platform;"
         "load_platform('h100'); assert 'pint' not in sys.modules and 'pandas' not in sys.modules"
