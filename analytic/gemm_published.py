@@ -4,12 +4,13 @@ How the paper's worked example (16384^3, B200, tile 128x128x32: 4.17 ms) is read
 
 - Tensor rate: the dense peak over 176 SMs. "Peak values are retained ... for the stage-centric Blackwell validation
   kernels" (section V.A); the "sustained" 1,100-1,400 TFLOP/s cannot give 4.17 ms (2,109 TFLOP/s).
-- Waves: `ceil(16384 CTAs / 176 SMs) = 94`; the printed kernel time is one CTA's.
+- Waves: `ceil(16384 CTAs / 176 SMs) = 94`; the printed kernel time is one CTA's (parameter `wave_term`).
 - Step: `max(T_compute, T_io_eff)` of sections IV.C/IV.D, with T_sync inside T_io_eff and once more at the end of the
-  kernel. Eq. (8) as printed would add T_sync to every K-step (20 to 25 ns on 88 ns).
+  kernel. Eq. (8) as printed would add T_sync to every K-step (20 to 25 ns on 88 ns; parameter `sync_count`).
 - Eq. (2): L_mma in every K-step; D_accum is moved `tmem_passes_per_step` times a step. As printed that is 1. The MMA
   accumulates in TMEM in place, so the worked example needs 0: one read and one write per tile, shared over K_tiles.
-- Store and alloc of all tiles but the last hide behind the next tile ("often overlapped in persistent kernels").
+- Store and alloc of all tiles but the last hide behind the next tile ("often overlapped in persistent kernels";
+  parameter `tile_closing`).
 
 The result is never below the physical bound; `GemmTime.guard` says where that acted.
 """
