@@ -185,6 +185,7 @@ def out_of_range(platform: Platform, names: Iterable[str] | None = None) -> list
         shown = value / platform.value("clock_boost") if in_cycles else value
         if bool(np.any(row.outside(**{argument: shown})[argument])):
             known = next(item for item in row.ranges if item.name == argument)
-            said.append(f"{name} = {shown:.4g} is outside {known.low:g} to {known.high:g} {known.unit}, "
+            unit = "" if known.unit == "1" else f" {known.unit}"
+            said.append(f"{name} = {shown:.4g} is outside {known.low:g} to {known.high:g}{unit}, "
                         f"where Eq. ({row.number}) was published or checked")  # fmt: skip
     return said

@@ -166,7 +166,11 @@ def test_no_shipped_parameter_leaves_the_range_of_its_equation() -> None:
 def test_a_parameter_outside_its_range_is_said_with_the_explanation() -> None:
     platform = load_platform("h200").with_overrides({"pipeline_overlap_alpha": 0.5})
     assert out_of_range(platform) == [
-        "pipeline_overlap_alpha = 0.5 is outside 0.85 to 0.95 1, where Eq. (7) was published or checked"
+        "pipeline_overlap_alpha = 0.5 is outside 0.85 to 0.95, where Eq. (7) was published or checked"
+    ]
+    slow = load_platform("mi300a").with_overrides({"coherence_latency": "1 us"})
+    assert out_of_range(slow) == [
+        "coherence_latency = 1e-06 is outside 1e-07 to 2e-07 s, where Eq. (13) was published or checked"
     ]
     size = {"m": 4096, "n": 4096, "k": 4096}
     said = explain_baseline(baseline("gemm", size, "bf16", platform), platform, "bf16")
