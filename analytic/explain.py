@@ -50,7 +50,7 @@ def quotient(name: str, amount: float, unit: str, rate: float, rate_name: str, e
     """`12 MB HBM ↔ L2 ÷ 4 TB/s (name of the rate) = 3 µs`."""
     time_s = amount / rate
     speed = format_quantity(rate, f"{unit}/s")
-    words = f"{format_quantity(amount, unit)} {ends} ÷ {speed} ({rate_name}) = {shown_time(time_s)}"
+    words = f"{format_quantity(amount, unit, binary=False)} {ends} ÷ {speed} ({rate_name}) = {shown_time(time_s)}"
     return Step(name, words, time_s, equation, amount, rate, unit + "/s", rate_name)
 
 
@@ -90,8 +90,10 @@ def rescaled(step: Step, scale: float, name: str = "class_scale") -> Step:
 
 
 def _compulsory(base: Baseline, i: int) -> str:
-    read, write = (format_quantity(float(x[i]), "B") for x in (base.work.read_byte, base.work.write_byte))
-    return f"compulsory: read {read}, write {write}; the rest is re-read past the cache"
+    work = base.work
+    read, write = (format_quantity(float(x[i]), "B", binary=False) for x in (work.read_byte, work.write_byte))
+    again = "; the rest is re-read past the cache" if work.reread_byte[i] > 0.0 else ""
+    return f"compulsory: read {read}, write {write}{again}"
 
 
 def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list[Step]:
@@ -198,7 +200,7 @@ def _once(d: dict[str, float], terms: dict[str, float], mach: Machine, precision
     barrier = f" + {shown_time(mach.barrier_s)} (mbarrier_latency)" if mach.barrier_s else ""
     reduction = f" + {shown_time(mach.reduction_s)} (reduction of the split K)" if d["split"] > 1.0 else ""
     hidden = f", of the others what alpha {mach.overlap_alpha:g} leaves bare" if d["waves"] > 1 else ""
-    store = (f"{format_quantity(tile_byte, 'B')} of a tile compute unit → L2 ÷ "
+    store = (f"{format_quantity(tile_byte, 'B', binary=False)} of a tile compute unit → L2 ÷ "
              f"{format_quantity(mach.port_byte_per_s, 'B/s')} (a unit's port) = {shown_time(store_s)}; × {bare:.3g} "
              f"(the last store{hidden}) = {shown_time(terms['writeback'])}")  # fmt: skip
     sync = (f"{trips:.3g} round trips × {shown_time(trip_s)} (latency of a load; pipeline fills, arguments and drained "

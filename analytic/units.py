@@ -141,10 +141,11 @@ def _like(unit: str) -> str:
     return f"; expected something like '{_EXAMPLES[unit]}'" if unit in _EXAMPLES else ""
 
 
-def format_quantity(value: float, unit: str) -> str:
+def format_quantity(value: float, unit: str, binary: bool = True) -> str:
     """Return `value` (SI `unit`) for people, four significant digits and a fitting prefix: "4.8 TB/s", "1.43 ms".
 
-    Byte counts that are exact in a binary prefix keep it ("126.5 MiB"), others get a decimal one ("60 MB").
+    Byte counts that are exact in a binary prefix keep it ("126.5 MiB"), others get a decimal one ("60 MB"); with
+    `binary` False all do, as where a rate in TB/s divides them.
     Units without prefixes (cycle, warp, …) are printed plain; counts and ratios without a unit.
     """
     if not math.isfinite(value):
@@ -153,8 +154,8 @@ def format_quantity(value: float, unit: str) -> str:
         return _four_digits(value)
     if unit not in _PREFIXED or value == 0:
         return f"{_four_digits(value)} {unit}"
-    if unit == "B" and (binary := _binary(value)):
-        return binary
+    if unit == "B" and binary and (exact := _binary(value)):
+        return exact
     rounded = float(f"{value:.4g}")  # first, so that 999.96 becomes 1 k and not 1000
     exponent = 3 * math.floor(math.log10(abs(rounded)) / 3 + 1e-12)
     exponent = min(max(exponent, min(_DECIMAL_PREFIXES)), max(_DECIMAL_PREFIXES))

@@ -41,10 +41,10 @@ def with_ratios(cells: Sequence[str], times_s: Sequence[float | None]) -> list[s
     """Cells for `ratio_columns`; `-` where one of the two times is 0 or none."""
     from ..analytic.whatif import ratios as relative
 
+    first, *others = times_s
     made = [cells[0]]
-    for cell, time_s in zip(cells[1:], times_s[1:], strict=True):
-        known = bool(times_s[0]) and bool(time_s)
-        made += [cell, f"{float(relative([times_s[0], time_s])[1]):.3g}" if known else "-"]
+    for cell, time_s in zip(cells[1:], others, strict=True):
+        made += [cell, f"{float(relative([first, time_s])[1]):.3g}" if first and time_s else "-"]
     return made
 
 

@@ -36,7 +36,7 @@ def unit_of(limit: str) -> tuple[str, str]:
 def bound_words(prediction: Prediction) -> str:
     """`1.1 TFLOP ÷ 989.4 TFLOP/s = 1.111 ms (matrix FLOP)`."""
     work, rate = unit_of(prediction.bound["limit"])
-    amount = format_quantity(prediction.bound["work"], work)
+    amount = format_quantity(prediction.bound["work"], work, binary=False)
     speed = format_quantity(prediction.bound["rate"], rate)
     return f"{amount} ÷ {speed} = {format_quantity(prediction.bound['seconds'], 's')} ({prediction.bound['limit']})"
 

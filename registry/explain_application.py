@@ -49,7 +49,7 @@ def _work_words(part: dict[str, Any]) -> str:
     """`200 GFLOP, 80 GB HBM ↔ cache, 2.5 FLOP a byte`, of one execution."""
     flop, byte = part["flop"] / part["n_exec"], part["bytes"] / part["n_exec"]
     said = [format_quantity(flop, "FLOP")] if flop else []
-    said += [f"{format_quantity(byte, 'B')} HBM ↔ cache (each operand once)"] if byte else []
+    said += [f"{format_quantity(byte, 'B', binary=False)} HBM ↔ cache (each operand once)"] if byte else []
     said += [f"{flop / byte:.4g} FLOP a byte"] if flop and byte else []
     return ", ".join(said) or "no work on the device"
 

@@ -87,7 +87,8 @@ def test_wrong_words_about_applications(run: Run) -> None:
     assert "no such parameter" in fault(run("predict", "llm-decode-7b", "-p", "h200", "--set", "speed=3"))
 
 
-def test_explain_an_application_with_a_picture(run: Run, tmp_path: Path) -> None:
+def test_explain_an_application_with_a_picture(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
     pytest.importorskip("matplotlib")
     picture = tmp_path / "roof.png"
     status, out, err = run("explain", "llm-decode-7b", "-p", "h200", "--plot", str(picture))
@@ -107,7 +108,7 @@ def test_explain_carries_the_units_of_the_lesson(run: Run) -> None:
     """137.4 GFLOP at 100 TFLOP/s take 1.374 ms, 100.7 MB at 2.5 TB/s take 40.27 us: the worked example of the text."""
     _, out, _ = run("explain", *LESSON)
     for words in ("137.4 GFLOP on the matrix units ÷ 100 TFLOP/s (sustained_fp16_matrix) = 1.374 ms",
-                  "HBM ↔ L2 ÷ 2.5 TB/s (sustained_hbm_bw) = 40.27 µs", "1365 FLOP a byte",
+                  "100.7 MB HBM ↔ L2 ÷ 2.5 TB/s (sustained_hbm_bw) = 40.27 µs", "1365 FLOP a byte",
                   "memory traffic is next", "changed: sustained_hbm_bw = 2.5 TB/s (set by the user; was 4.302 TB/s)",
                   "without the changes: 176.6 µs"):  # fmt: skip
         assert words in out
