@@ -9,11 +9,10 @@ from typing import Any
 
 from ..analytic.errors import KernelcastError
 from ..analytic.explain import Explanation, explain_baseline
-from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.units import format_quantity
 from .predictor import Prediction
-from .question import SEGMENT, ask
+from .question import ask
 
 STEP = 1.1
 """A parameter is raised by a tenth to see what it does."""
@@ -104,13 +103,6 @@ def picture(
     return roofline(platform, prediction.precision, [point], path)
 
 
-def characterisation(prediction: Prediction) -> str:
-    """Where the FLOP and bytes come from: counted by the family from its sizes, or given with the question."""
-    if prediction.kernel in FAMILIES and prediction.kernel != SEGMENT:
-        return "first-principles"
-    return "as given"
-
-
 def said_words(said: Explanation) -> dict[str, Any]:
     """Steps, bound, equations and guard of an explanation, JSON-safe."""
     return {
@@ -132,7 +124,6 @@ def explanation(
     said = steps_of(prediction, overrides, platform_name)
     return prediction.to_dict() | {
         **said_words(said),
-        "characterisation": characterisation(prediction),
         "bound_words": bound_words(prediction),
         "shares": {name: value / total for name, value in terms.items()},
         "hybrid_factor": prediction.predicted_s / prediction.baseline_s,

@@ -15,7 +15,7 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..training.encode import MISSING
 from . import index
-from .question import Question, ask
+from .question import SEGMENT, Question, ask
 from .used import changed_parameters, used_parameters
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Prediction:
     """The physical bound: limit, work, rate, seconds."""
     parameters: list[dict[str, Any]] = field(default_factory=list)
     """Platform parameters that the baseline looked up: name, value, unit, kind, source, date, note."""
+    characterisation: str = "first-principles"
+    """Where FLOP and bytes come from: counted by the family from its sizes, or `as given` with the question."""
     changed: list[dict[str, Any]] = field(default_factory=list)
     """Those set by hand, and those that followed: name, value, unit, source, note (what it was), used or not."""
 
@@ -169,6 +171,7 @@ def answer(
         predicted.in_domain[:] = False
     elif found is not None and found.meta.get("parameters_digest", "") not in ("", parameters_digest(platform)):
         _join(notes, every, f"the parameters of {platform.id} have changed since {index.label(found)} was trained")
+        predicted.in_domain[:] = False
     _join(notes, described.guard & every, "guard: the analytic time was below the physical bound and was lifted to it")
     return Answer(predicted, label, notes)
 
@@ -232,5 +235,6 @@ def _prediction(question: Question, platform: Platform, described: Described, gi
         bound={"limit": str(bound.limit[0]), "work": float(bound.work[0]), "rate": float(bound.rate[0]),
                "seconds": float(bound.seconds[0])},
         parameters=used_parameters(platform, used),
+        characterisation="as given" if question.family.name == SEGMENT else "first-principles",
         changed=changed_parameters(platform, used),
     )  # fmt: skip
