@@ -152,7 +152,7 @@ class Model:
         foreign = bool(learned_from) and group.platform.arch not in learned_from
         half = half * (1.0 + distance) * strange * (NEW_ARCHITECTURE if foreign else 1.0)
         _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
-             f"faded towards the analytic time, band widened x{1.0 + distance[i]:.1f}")  # fmt: skip
+             f"faded towards the analytic time, band widened x{1.0 + distance[i]:.3g}")  # fmt: skip
         _add(note, renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
              f"x{SAME_LIBRARY:g}")  # fmt: skip
         _add(note, unsaid, lambda i: f"implementation not given, taken for {names[i]}, band from how far apart "
