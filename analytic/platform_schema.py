@@ -182,9 +182,11 @@ _MODEL = [
                                 "accumulates in place",
            effective_warps_per_cu="W_eff of eq. (14); 1 when a CU's share of the peak is already in T_step_cta",
            int32_vector_fraction="int32 vector rate over fp32 vector rate",
-           llc_transition_alpha="alpha of Table III", llc_streaming_beta="beta of Table III",
-           **{f"class_scale_{name}": f"time scale of {name} segments on the generic path" for name in WORKLOAD_CLASSES},
-           **{f"precision_efficiency_{name}": f"{name} rate multiplier on the generic path" for name in PRECISIONS}),
+           llc_transition_alpha="alpha of Table III", llc_streaming_beta="beta of Table III"),
+    *[ParameterSpec(f"class_scale_{name}", "ratio", f"time scale of {name} segments on the generic path", _POSITIVE)
+      for name in WORKLOAD_CLASSES],
+    *[ParameterSpec(f"precision_efficiency_{name}", "ratio", f"{name} rate multiplier on the generic path", _POSITIVE)
+      for name in PRECISIONS],
 ]  # fmt: skip
 
 

@@ -208,6 +208,8 @@ def test_an_override_that_does_nothing_or_lacks_its_unit_is_said(run: Run) -> No
     _, out, _ = run(*words, "peak_fp16_matrix=500TFLOP/s")
     assert "peak_fp16_matrix = 500 TFLOP/s" in out and "this time does not depend on it" in out
     assert "the changes make it 1 times that" in out
+    for name in ("class_scale_memory", "precision_efficiency_fp32"):  # 0 would be no time, or none at all
+        assert "out of range: expected more than 0" in fault(run(*words, f"{name}=0"))
     _, out, _ = run(*words, "dram_bandwidth=6")
     assert "set by the user without a unit, taken in B/s" in out
     _, out, _ = run("predict", "llm-decode-7b", "-p", "h200", "--set", "dram_bandwidth=6TB/s")
