@@ -145,12 +145,15 @@ def crossover(
 
     tolerance = TOLERANCE if analytic else HYBRID_TOLERANCE
     return answered([item.label for item in candidates], candidates[0].kernel, ranges, times, level=level,
-                    analytic=analytic, points=points, tolerance=tolerance)  # fmt: skip
+                    analytic=analytic, points=points, tolerance=tolerance, changed=changed)  # fmt: skip
 
 
 def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: TimesAt, *, level: float, analytic: bool,
-             points: int, tolerance: float) -> Crossover:  # fmt: skip
-    """The crossovers of two candidates whose times at positions in [0, 1] are `times(index, positions)`."""
+             points: int, tolerance: float, changed: Mapping[str, str | float]) -> Crossover:  # fmt: skip
+    """The crossovers of two candidates whose times at positions in [0, 1] are `times(index, positions)`.
+
+    changed: what was set by hand, to be said in the note.
+    """
 
     def log_ratio(position: FloatArray) -> FloatArray:
         return np.log(times(0, position)[0] / times(1, position)[0])
@@ -159,8 +162,11 @@ def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: Tim
     edges = [{item.name: float(item.at(0.0)) for item in ranges}, *(item.values for item in found),
              {item.name: float(item.at(1.0)) for item in ranges}]  # fmt: skip
     stretches = _stretches(labels, ranges, times, edges, points)
-    note = "by the analytic models: no band" if analytic else ""
-    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, note)
+    notes = ["by the analytic models: no band"] if analytic else []
+    if changed:
+        made = ", ".join(f"{name}={value}" for name, value in changed.items())
+        notes.append(f"with {made} set by hand{'' if analytic else ': the bands were not measured for that'}")
+    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, "; ".join(notes))
 
 
 def _stretches(labels: Sequence[str], ranges: Sequence[Range], times: TimesAt, edges: list[dict[str, float]],

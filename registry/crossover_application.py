@@ -78,6 +78,7 @@ def application_crossover(
         rows = np.array([one(index, float(position)) for position in positions]).reshape(-1, 3)
         return rows[:, 0], rows[:, 1], rows[:, 2]
 
+    said = dict(word.partition("=")[::2] for word in workload.changed) | changed
     points, tolerance = (SWEEP_POINTS, TOLERANCE) if analytic else (HYBRID_POINTS, HYBRID_TOLERANCE)
     return answered([platform.id for platform in plain], workload.name, ranges, times, level=level, analytic=analytic,
-                    points=points, tolerance=tolerance)  # fmt: skip
+                    points=points, tolerance=tolerance, changed=said)  # fmt: skip

@@ -321,6 +321,9 @@ def test_crossover_of_an_application(run: Run) -> None:
     both = ("-p", "b200", "-p", "mi300a", "--analytic")
     _, out, _ = run("crossover", "lesson-intensity", "kernel.bytes=1MB..80GB", *both)
     assert "the faster one changes at kernel.bytes=12.61 GB" in out
+    _, out, _ = run("crossover", "lesson-intensity", "kernel.bytes=1MB..80GB", "kernel.flop=1 TFLOP", *both, "--set",
+                    "dram_bandwidth=4TB/s")  # fmt: skip
+    assert "with kernel.flop=1 TFLOP, dram_bandwidth=4TB/s set by hand" in out
 
 
 def test_crossover_with_models_says_where_bands_overlap(run: Run, stored: Path) -> None:
