@@ -155,9 +155,11 @@ def sizes_of(family: str) -> list[str]:
 
 
 def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], reference: dict[str, str], *, seed: int = 0,
-               learn: bool = True, process: bool = True, quick: bool = False, encoder: Encoder | None = None
+               learn: bool = True, smooth: str | None = None, quick: bool = False, encoder: Encoder | None = None
                ) -> FamilyModel:  # fmt: skip
-    """Fit one family to its parts and their measured times [s]. learn=False stops at the calibration."""
+    """Fit one family to its parts and their measured times [s]. learn=False stops at the calibration.
+
+    smooth, quick: as `fit_residual` takes them."""
     rows = [part.rows for part in parts]
     time_s = np.concatenate(list(times))
     terms = np.concatenate([part.terms for part in parts])
@@ -168,5 +170,5 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
     if learn and len(time_s) >= LEARN_FROM:
         x = np.concatenate([encoder.matrix(r) for r in rows])
         residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
-                                process=process, quick=quick, same=configurations(sizes_of(name), rows))  # fmt: skip
+                                smooth=smooth, quick=quick, same=configurations(sizes_of(name), rows))  # fmt: skip
     return FamilyModel(name, encoder, calibration, residual, fit_domain(name, rows), reference, len(time_s))

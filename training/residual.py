@@ -6,6 +6,7 @@ it interpolates what trees see as steps: a Gaussian process where a family has f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,10 @@ FEWEST_ROWS = 24
 LEARN_FROM = 8
 """Below this a family keeps its calibrated baseline. From here on a residual is tried, the process above all, and kept
 only where it does better on left-out groups."""
-PROCESS_UP_TO = 5000
-"""Families with more training rows have a network in its place."""
+PROCESS_UP_TO = 8000
+"""Families with more training rows have a network alone: a process keeps a part of their rows only."""
+NETWORK_FROM = 2000
+"""Families with fewer training rows have a process alone; between the two, either and both are tried."""
 
 BOOSTER: dict[str, Any] = {
     "objective": "reg:absoluteerror",  # the median in log time: what relative error rewards, untouched by outliers
@@ -54,12 +57,46 @@ def to_time(residual: Any, base_s: Any) -> Floats:
 
 
 @dataclass
+class Blend:
+    """The mean of a process and a network: one errs where a surface is rough, the other where rows are few."""
+
+    process: Process
+    network: Network
+
+    def predict(self, x: Floats) -> Floats:
+        """Residual of rows (n, columns)."""
+        return (self.process.predict(x) + self.network.predict(x)) / 2.0
+
+
+PROCESS, NETWORK, BOTH = "process", "network", "process and network"
+KINDS: dict[type, str] = {Process: PROCESS, Network: NETWORK, Blend: BOTH}
+
+
+def smooth_for(rows: int) -> str:
+    """The kind of smooth member for a family with so many training rows, before anything is known of its errors."""
+    return PROCESS if rows < NETWORK_FROM else NETWORK if rows > PROCESS_UP_TO else BOTH
+
+
+@dataclass
 class Residual:
-    """Boosted trees and a smooth member, process or network, on one family's feature matrix."""
+    """Boosted trees and a smooth member, a process, a network or both, on one family's feature matrix."""
 
     booster: Any
-    process: Process | Network | None
+    process: Process | Network | Blend | None
     process_weight: float = 0.5
+
+    @property
+    def smooth(self) -> str:
+        """Kind of the smooth member, a value of KINDS; empty where there are trees only."""
+        return KINDS.get(type(self.process), "")
+
+    def candidates(self, x: Floats) -> tuple[Floats, dict[str, Floats]]:
+        """(trees, by kind what the smooth member says and, of a blend, what its two say) on rows (n, columns)."""
+        trees, smooth = self.parts(x)
+        if not isinstance(self.process, Blend):
+            return trees, {self.smooth: smooth}
+        process = self.process.process.predict(x)
+        return trees, {BOTH: smooth, PROCESS: process, NETWORK: 2.0 * smooth - process}
 
     def parts(self, x: Floats) -> tuple[Floats, Floats]:
         """(trees, process) predictions of rows (n, columns); the process repeats the trees where there is none."""
@@ -135,16 +172,30 @@ def fit_trees(x: Floats, y: Floats, seed: int = 0) -> Any:
 QUICK: dict[str, Any] = {"learning_rate": 0.15, "max_bin": 64, "max_leaves": 32}
 
 
-def fit_residual(x: Floats, y: Floats, *, seed: int = 0, process: bool = True, quick: bool = False,
+def fit_residual(x: Floats, y: Floats, *, seed: int = 0, smooth: str | None = None, quick: bool = False,
                  same: NDArray[Any] | None = None) -> Residual:  # fmt: skip
     """Fit the residual of one family: features (n, columns), y = log(measured ÷ calibrated baseline).
 
-    quick: fewer, larger steps and no process, for a first look in a fraction of the time. same: labels (n,) of rows of
-    one configuration, which the process tells from a smooth dependence on sizes.
+    smooth: kind of the smooth member (KINDS), "" for trees alone; what suits the number of rows if not given. quick:
+    fewer, larger steps and trees alone, for a first look in a fraction of the time. same: labels (n,) of rows of one
+    configuration, which a process tells from a smooth dependence on sizes.
     """
     if quick:
         return Residual(fit_booster(x, y, seed, rounds_for(len(y)) // 3, **QUICK), None)
     booster = fit_trees(x, y, seed)
-    if not process:
-        return Residual(booster, None)
-    return Residual(booster, fit_network(x, y, seed) if len(y) > PROCESS_UP_TO else fit_process(x, y, same, seed))
+    kind = smooth_for(len(y)) if smooth is None else smooth
+    return Residual(booster, FITS[kind](x, y, same, seed))
+
+
+FITS: dict[str, Callable[[Floats, Floats, NDArray[Any] | None, int], Process | Network | Blend | None]] = {
+    "": lambda x, y, same, seed: None,
+    PROCESS: fit_process,
+    NETWORK: lambda x, y, same, seed: fit_network(x, y, seed),
+    BOTH: lambda x, y, same, seed: _both(x, y, same, seed),
+}
+
+
+def _both(x: Floats, y: Floats, same: NDArray[Any] | None, seed: int) -> Blend | None:
+    """None where no column varies."""
+    process = fit_process(x, y, same, seed)
+    return None if process is None else Blend(process, fit_network(x, y, seed))

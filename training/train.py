@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,7 @@ from .bands import Bands, fit_bands
 from .encode import Encoder
 from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
-from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, to_residual
+from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, smooth_for, to_residual
 from .segment import fit_segments
 from .splits import folds
 from .strangers import stranger_bands
@@ -34,7 +34,7 @@ FEW_FOLDS = 3
 MANY_ROWS = 30_000
 """In a family above this, three folds leave each fit rows enough, and two fits are saved."""
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of the smooth member (process or network) tried; the one with the least out-of-fold error is kept."""
+"""Shares of a smooth member (process, network or both) tried; the one with the least out-of-fold error is kept."""
 FEWEST_TOTAL = 8
 
 
@@ -61,15 +61,16 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
     index = np.concatenate([part.index for part in parts])
     starts = np.cumsum([0] + [len(part.index) for part in parts])
     n = len(index)
-    base, trees, smooth = np.zeros(n), np.zeros(n), np.zeros(n)
-    learn = n >= LEARN_FROM
+    base, trees = np.zeros(n), np.zeros(n)
+    members: dict[str, Floats] = {}
+    learn, kind = n >= LEARN_FROM, smooth_for(n)
     for number in np.unique(fold[index]):
         kept = [take(p, fold[p.index] != number) for p in parts]
         kept = [p for p in kept if len(p.index)]
         if not kept:
             kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
         model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=learn,
-                           quick=quick, encoder=encoder)  # fmt: skip
+                           smooth=kind, quick=quick, encoder=encoder)  # fmt: skip
         for part, start in zip(parts, starts, strict=False):
             out = fold[part.index] == number
             if not out.any():
@@ -77,35 +78,39 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
             held, where = take(part, out), start + np.flatnonzero(out)
             base[where] = model.calibrated_s(held)
             if model.residual is not None:
-                trees[where], smooth[where] = model.residual.parts(encoder.matrix(held.rows))
+                trees[where], said = model.residual.candidates(encoder.matrix(held.rows))
+                for member, values in said.items():
+                    members.setdefault(member, np.zeros(n))[where] = values
     measured = time_s[index]
     target = to_residual(measured, base)
-    times = [time_s[p.index] for p in parts]
-    final = fit_family(name, parts, times, reference, seed=seed, learn=learn, quick=quick, encoder=encoder)
-    weight, keep = _choose(target, trees, smooth) if learn else (0.0, False)
-    if final.residual is not None:
-        final.residual.process_weight = weight if final.residual.process is not None else 0.0
-        if final.residual.process_weight == 0.0:
-            final.residual.process = None
-    correction = trees + weight * (smooth - trees)
+    kind, weight, keep = _choose(target, trees, members)
+    smooth = members.get(kind, trees)
+    correction, disagreement = trees + weight * (smooth - trees), np.abs(smooth - trees)
     if not keep:
-        final.residual, correction, trees, smooth = None, np.zeros(n), np.zeros(n), np.zeros(n)
-        if learn:
-            final.note = "calibrated analytic: the residual did not improve on it out of fold"
-    used = final.residual is not None and final.residual.process is not None
-    return _Learned(final, index, parts, fold[index], target - correction,
-                    np.abs(smooth - trees) if used else np.zeros(n), correction)  # fmt: skip
+        correction, disagreement = np.zeros(n), np.zeros(n)
+    times = [time_s[p.index] for p in parts]
+    final = fit_family(name, parts, times, reference, seed=seed, learn=keep, smooth=kind, quick=quick,
+                       encoder=encoder)  # fmt: skip
+    if final.residual is not None:
+        final.residual.process_weight = weight
+    elif learn:
+        final.note = "calibrated analytic: the residual did not improve on it out of fold"
+    return _Learned(final, index, parts, fold[index], target - correction, disagreement, correction)
 
 
-def _choose(target: Floats, trees: Floats, smooth: Floats) -> tuple[float, bool]:
-    """(share of the process, whether the residual beats the calibrated baseline), by mean out-of-fold error."""
+def _choose(target: Floats, trees: Floats, members: Mapping[str, Floats]) -> tuple[str, float, bool]:
+    """(kind of the smooth member, its share, whether they beat the calibrated baseline), by mean out-of-fold error.
+
+    The kind is empty where trees do best alone. `members`: what each kind says, residuals of shape (n,)."""
 
     def mape(error: Floats) -> float:
         return float(np.mean(np.abs(np.expm1(-error))))
 
-    scores = {w: mape(target - (trees + w * (smooth - trees))) for w in WEIGHTS}
-    best = min(scores, key=lambda w: scores[w])
-    return best, scores[best] < mape(target)
+    scores = {("", 0.0): mape(target - trees)}
+    scores |= {(kind, w): mape(target - (trees + w * (smooth - trees)))
+               for kind, smooth in members.items() if kind for w in WEIGHTS if w}  # fmt: skip
+    best = min(scores, key=lambda choice: scores[choice])
+    return *best, scores[best] < mape(target)
 
 
 def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int) -> tuple[Any, dict[str, float], Bands]:
@@ -254,8 +259,8 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
         known = checked.families.get(family)
         reference = reference_implementations(groups)
         parts = [part_of(group, reference) for group in groups]
-        process = known is not None and known.residual is not None and known.residual.process is not None
-        model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, process=process,
+        smooth = known.residual.smooth if known is not None and known.residual is not None else ""
+        model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, smooth=smooth,
                            quick=bool(checked.meta.get("quick")),
                            learn=known is not None and known.residual is not None)  # fmt: skip
         if model.residual is not None and known is not None and known.residual is not None:

@@ -7,7 +7,17 @@ import pytest
 from kernelcast.registry.codec import Sink, Source, load_booster, pack, unpack
 from kernelcast.training import network
 from kernelcast.training.network import Network, fit_network
-from kernelcast.training.residual import PROCESS_UP_TO, fit_residual
+from kernelcast.training.residual import (
+    BOTH,
+    NETWORK,
+    NETWORK_FROM,
+    PROCESS,
+    PROCESS_UP_TO,
+    Blend,
+    fit_residual,
+    smooth_for,
+)
+from kernelcast.training.train import _choose
 
 
 def _surface(rows: int, noise: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -77,3 +87,36 @@ def test_large_families_carry_a_network_that_survives_its_file() -> None:
     again = unpack(data, Source(sink.arrays.__getitem__, lambda i: load_booster(sink.boosters[i])))
     assert np.array_equal(again.predict(x), residual.predict(x))
     assert np.mean(np.abs(residual.predict(x) - y)) < np.mean(np.abs(y - y.mean()))
+
+
+def test_between_few_and_many_rows_process_and_network_are_tried_with_either_and_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert smooth_for(NETWORK_FROM - 1) == PROCESS
+    assert smooth_for(NETWORK_FROM) == smooth_for(PROCESS_UP_TO) == BOTH
+    assert smooth_for(PROCESS_UP_TO + 1) == NETWORK
+    monkeypatch.setattr("kernelcast.training.residual.NETWORK_FROM", 200)
+    x, y, _ = _surface(300, noise=0.05)
+    residual = fit_residual(x, y)
+    assert isinstance(residual.process, Blend)
+    assert residual.smooth == BOTH
+    trees, members = residual.candidates(x)
+    assert set(members) == {BOTH, PROCESS, NETWORK}
+    np.testing.assert_allclose(members[BOTH], (members[PROCESS] + members[NETWORK]) / 2.0)
+    np.testing.assert_allclose(members[PROCESS], residual.process.process.predict(x))
+    np.testing.assert_allclose(residual.predict(x), (trees + members[BOTH]) / 2.0)
+    sink = Sink()
+    data = pack(residual, sink)
+    again = unpack(data, Source(sink.arrays.__getitem__, lambda i: load_booster(sink.boosters[i])))
+    assert np.array_equal(again.predict(x), residual.predict(x))
+    assert fit_residual(x, y, smooth="").process is None
+    assert fit_residual(np.ones((30, 3)), np.zeros(30), smooth=BOTH).process is None  # nothing varies
+
+
+def test_the_member_that_errs_least_out_of_fold_is_chosen() -> None:
+    draw = np.random.default_rng(0)
+    target = draw.normal(size=400)
+    near, far = target + draw.normal(scale=0.05, size=400), target + draw.normal(scale=0.5, size=400)
+    assert _choose(target, far, {PROCESS: far, NETWORK: near}) == (NETWORK, 1.0, True)
+    assert _choose(target, near, {PROCESS: far})[:2] == ("", 0.0)
+    assert _choose(1e-3 * target, target, {}) == ("", 0.0, False)  # worse than the calibrated baseline
