@@ -11,6 +11,7 @@ Nothing else moves: `compute_units` leaves the rates as they are; the plausibili
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 
 from .errors import InputError
 from .platform_file import Parameter, nearest_parameters, parameter_value
@@ -49,6 +50,9 @@ def _given(
                              f"{nearest_parameters(written)}")  # fmt: skip
         if name in given:
             raise InputError(f"platform {platform_id}: '{written}' sets {name}, which is set twice")
+        if not isinstance(raw, str | Real):
+            raise InputError(f"platform {platform_id}: cannot set {written} to {raw!r:.60}: a number is needed, or "
+                             "text with a unit")  # fmt: skip
         try:
             given[name] = parameter_value(PARAMETERS[name], raw)
         except InputError as error:

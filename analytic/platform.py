@@ -256,6 +256,8 @@ def load_platform(name: str) -> Platform:
 
     InputError for an unknown name, with the nearest ones.
     """
+    if not isinstance(name, str):
+        raise InputError(f"a platform is named by its id or the path of a parameter file, not by {name!r:.60}")
     if name.endswith((".yaml", ".yml")):
         return load_platform_file(name)
     return _load_shipped(name if name in _shipped() else name.lower())

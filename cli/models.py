@@ -67,9 +67,23 @@ def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port 
     if uri.startswith(("http://", "https://")):
         raise InputError(f"{tracking.URI_VARIABLE} is a server: open {uri} in a browser")
     tracking.check_store()
+    _check_free(port)
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--host", "127.0.0.1", "--port",
                str(port)]  # fmt: skip
     for key, value in tracking.SETTINGS.items():
         os.environ.setdefault(key, value)
     sys.stdout.flush()
     os.execv(sys.executable, command)
+
+
+def _check_free(port: int) -> None:
+    """InputError where another program listens on the port: the server would say so among much else, and end with 0."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as fault:
+            raise InputError(f"port {port} on 127.0.0.1 cannot be used ({fault.strerror}); choose another with --port N"
+                             ) from None  # fmt: skip

@@ -88,7 +88,7 @@ def show_trained(item: Trained) -> None:
     if item.comparison is not None:
         show_comparison(item.comparison.records)
     else:
-        where.print(text("too few rows to hold some out: not scored"))
+        where.print(text("too few rows or groups to hold some out: not scored"))
     where.print(text(item.verdict))
     if meta["refused"]:
         why = f"; the first: {meta['refused_why']}" if "refused_why" in meta else ""

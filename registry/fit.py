@@ -90,11 +90,13 @@ def fit_scored(
     """A model of one platform fitted to all rows, and the comparison on groups held out from a first fit."""
     from ..training.compare import compare_split
     from ..training.runs import runs_digest
+    from ..training.splits import holdout
     from ..training.train import fit_model, refit_model
 
     comparison = None
+    test = holdout(frame["group"], seed=seed)
     with _quiet_fits():
-        if len(frame) >= FEWEST_HELD_OUT:
+        if len(frame) >= FEWEST_HELD_OUT and test.any() and not test.all():
             comparison = compare_split(frame, seed=seed, level=level, quick=quick, progress=progress)
             checked = comparison.models[frame["platform"].iloc[0]]
             model = refit_model(frame, checked, name=name, seed=seed, progress=progress)

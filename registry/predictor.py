@@ -197,7 +197,7 @@ def predict(
     prediction is possible.
     """
     level = check_level(level)
-    target = load_platform(platform) if isinstance(platform, str) else platform
+    target = platform if isinstance(platform, Platform) else load_platform(platform)
     if overrides:
         target = target.with_overrides(overrides)
     question = ask(family, params, precision, cache, implementation)

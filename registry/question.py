@@ -133,6 +133,9 @@ def _refuse_contradictions(family: Family, params: Mapping[str, Any], kernel: st
 def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: str, implementation: str | None
         ) -> Question:  # fmt: skip
     """Check a configuration. InputError for what is wrong with it; RefusedError for a kernel without counts."""
+    for what, word in (("kernel family", family), ("precision", precision), ("implementation", implementation)):
+        if not isinstance(word, str) and (word is not None or what == "kernel family"):
+            raise InputError(f"the {what} is a name, not {word!r:.60}")
     found, known = _family(family, params)
     if cache not in CACHE_STATES:
         raise InputError(f"cache is {cache!r}; it must be one of {', '.join(CACHE_STATES)}")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import kernelcast as kc
+import pandas as pd
 import pytest
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def test_importing_costs_nothing() -> None:
@@ -48,6 +46,29 @@ def test_predict(home: Path) -> None:
 def test_platforms() -> None:
     assert {"h200", "b200", "mi300a"} <= set(kc.platforms())
     assert kc.load_platform("h200").vendor == "nvidia"
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"platform": None}, "platform is named by its id"),
+    ({"platform": 3}, "platform is named by its id"),
+    ({"family": None}, "kernel family is a name"),
+    ({"precision": 16}, "precision is a name"),
+    ({"implementation": 3}, "implementation is a name"),
+    ({"m": None}, "'m' must be a number"),
+    ({"m": [1, 2]}, "'m' must be a number"),
+    ({"overrides": {"hbm_peak_bw": None}}, "a number is needed"),
+])  # fmt: skip
+def test_things_of_another_kind_are_named(home: Path, change: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"family": "gemm", "platform": "h200", "m": 64, "n": 64, "k": 64} | change
+    with pytest.raises(kc.InputError, match=words):
+        kc.predict(given.pop("family"), **given)
+
+
+def test_a_table_too_small_to_hold_some_out_says_so(home: Path) -> None:
+    frame = pd.DataFrame({"platform": "h200", "kernel": "gemm", "precision": "bf16", "time_s": 1e-3,
+                          "params": ['{"m":64,"n":64,"k":64}'] * 3})  # fmt: skip
+    with pytest.raises(kc.InputError, match="3 rows of 1 group are too few"):
+        kc.compare(frame)
 
 
 def test_train_compare_predict(small_runs: pd.DataFrame, tracked_home: Path, unshipped: None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analytic.errors import InputError
 from ..features.describe import Described, describe
 from .metrics import coverage, relative_half_width, summary
 from .model import Model, Predicted
@@ -42,9 +43,14 @@ def compare_split(frame: pd.DataFrame, *, fraction: float = 0.2, seed: int = 0, 
                   quick: bool = False, progress: Progress | None = None) -> Comparison:  # fmt: skip
     """Train on four fifths of the groups of each platform, score every method on the fifth that was held out.
 
-    frame: a validated run table with `group`. Baselines see the same training rows as the hybrid.
+    frame: a validated run table with `group`. Baselines see the same training rows as the hybrid. InputError where
+    all its groups fall on one side.
     """
     test = holdout(frame["group"], fraction, seed)
+    if test.all() or not test.any():
+        groups = frame["group"].nunique()
+        raise InputError(f"{len(frame)} rows of {groups} group{'s' if groups > 1 else ''} are too few to hold a fifth "
+                         "of the groups out and train on the rest; give more, or name a model to be scored")  # fmt: skip
     train, held = _frame_part(frame, ~test), _frame_part(frame, test)
     return _compare(train, held, split_note(fraction, seed), None, level, progress, quick)
 

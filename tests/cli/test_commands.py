@@ -467,6 +467,16 @@ def test_ui_starts_mlflow_on_this_machine_only(run: Run, tracked_home: Path, mon
     assert "browser" in one_message(run("ui"))
 
 
+def test_ui_on_a_port_that_is_taken(run: Run, tracked_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr("os.execv", lambda *_: pytest.fail("started all the same"))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        assert "choose another with --port" in one_message(run("ui", "--port", str(other.getsockname()[1])))
+
+
 # ---- measure
 
 

@@ -116,6 +116,13 @@ def test_a_better_model_replaces_the_champion(train: Any, tracked_home: Path) ->
     assert alias("kernelcast-t4") == "2"
 
 
+def test_one_group_is_trained_on_and_not_scored(small_runs: pd.DataFrame) -> None:
+    frame = small_runs[small_runs["kernel"] == "gemm"].assign(group="one")
+    model, comparison = fit.fit_scored(frame.reset_index(drop=True), "kernelcast-t4", quick=True)
+    assert len(frame) >= fit.FEWEST_HELD_OUT and comparison is None
+    assert model.meta["rows"] == len(frame) and "heldout" not in model.meta
+
+
 def test_a_given_name_names_the_registered_model(train: Any, tracked_home: Path) -> None:
     train(name="my-gpu")
     assert alias("my-gpu") == "1"
