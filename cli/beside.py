@@ -25,10 +25,21 @@ def ratios(found: Sequence[Found]) -> list[float]:
 
 
 def analytic_ratio(before: Found, after: Found) -> float:
-    """Analytic time relative to the one before a change: what the change itself does, corrections left aside."""
+    """Analytic time relative to another: what a change or a platform itself does, learned corrections left aside."""
     from ..analytic.whatif import ratios as relative
 
     return float(relative([before.baseline_s, after.baseline_s])[1])
+
+
+def print_what_is_compared(where: Console, found: Sequence[Found], implementations: Callable[[Found], str]) -> None:
+    """Beside a ratio of predicted times: that of the analytic ones, and whose kernels the models learned from."""
+    if len(found) < 2 or all(item.predicted_s == item.baseline_s for item in found):
+        return
+    plain = ", ".join(f"{item.platform} {analytic_ratio(found[0], item):.3g}" for item in found)
+    named = {item.platform: implementations(item) for item in found}
+    words = "; ".join(f"{platform} {name}" for platform, name in named.items() if name)
+    differ = f"; predicted ones also compare implementations ({words})" if len(set(named.values())) > 1 else ""
+    where.print(text(f"ratios of the analytic times: {plain}{differ}"))
 
 
 def ratio_columns(platforms: Sequence[str]) -> list[str]:
@@ -68,6 +79,7 @@ def documents(found: Sequence[Found], decided_by: Callable[[Found], str], before
     for i, (document, item) in enumerate(zip(made, found, strict=True)):
         document["decided_by"] = decided_by(item)
         document["ratio"] = ratios(found)[i]
+        document["baseline_ratio"] = analytic_ratio(found[0], item)
         if before is not None:
             document["without_changes"] = {
                 "predicted_s": before[i].predicted_s, "lower_s": before[i].lower_s, "upper_s": before[i].upper_s,

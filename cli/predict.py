@@ -8,7 +8,16 @@ import typer
 
 from ..analytic.errors import InputError, RefusedError
 from . import ask, workload
-from .beside import documents, longest_term, print_changes, ratio_columns, ratios, with_ratios, without_changes
+from .beside import (
+    documents,
+    longest_term,
+    print_changes,
+    print_what_is_compared,
+    ratio_columns,
+    ratios,
+    with_ratios,
+    without_changes,
+)
 from .parse import overrides
 from .show import (
     add_row,
@@ -86,6 +95,7 @@ def show(found: list[Prediction], before: list[Prediction] | None = None) -> Non
                      item.implementation or "-"])  # fmt: skip
     print_sides(where, columns, rows, ["predicted", percent, "ratio", "analytic", "bound"])
     print_table(where, "terms of the analytic time", _terms(found))
+    print_what_is_compared(where, found, lambda item: item.implementation)
     print_changes(where, found, before, lambda item: item.changed)
     for item in found:
         if item.note:

@@ -10,7 +10,15 @@ import typer
 
 from ..analytic.errors import InputError
 from . import ask
-from .beside import documents, print_changes, ratio_columns, ratios, with_ratios, without_changes
+from .beside import (
+    documents,
+    print_changes,
+    print_what_is_compared,
+    ratio_columns,
+    ratios,
+    with_ratios,
+    without_changes,
+)
 from .explain_workload import explanations, show_explanation
 from .parse import fusion, settings
 from .show import (
@@ -115,6 +123,7 @@ def predict(
     where = console()
     _head(where, found)
     print_table(where, "segments", _segments(found))
+    print_what_is_compared(where, found, _implementations)
     _published(where, found)
     if said is not None:
         for item, facts in zip(found, said, strict=True):
@@ -132,6 +141,10 @@ def predict(
 def decided_by(item: WorkloadPrediction) -> str:
     """The segment that takes longest, and what it waits for."""
     return f"{item.deciding_segment}: {item.deciding_limit}"
+
+
+def _implementations(item: WorkloadPrediction) -> str:
+    return ", ".join(dict.fromkeys(part.implementation for part in item.segments if part.implementation))
 
 
 def _draw(found: list[WorkloadPrediction], plot: str, platforms: list[str], overrides: dict[str, str | float]) -> None:

@@ -233,6 +233,17 @@ def test_platforms_side_by_side(run: Run) -> None:
     assert found[1]["ratio"] == pytest.approx(found[1]["predicted_s"] / found[0]["predicted_s"])
 
 
+def test_a_ratio_says_what_it_compares(run: Run, stored: Path) -> None:
+    """T4 has a learned correction here, the H200 has none: the ratio of predictions is not that of the machines."""
+    words = ("predict", "gemm", "m=1024", "n=2048", "k=512", "precision=fp16", "-p", "t4", "-p", "h200")
+    found = document(run(*words, "--json"))
+    plain = found[1]["baseline_s"] / found[0]["baseline_s"]
+    assert found[1]["baseline_ratio"] == pytest.approx(plain) != pytest.approx(found[1]["ratio"])
+    _, out, _ = run(*words)
+    assert f"ratios of the analytic times: t4 1, h200 {plain:.3g}" in out
+    assert "ratios of the analytic" not in run(*words, "--analytic")[1]
+
+
 def test_a_narrow_window_turns_the_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     _, out, _ = run("predict", "gemm", "m=8192", "n=8192", "k=8192", "-p", "b200", "-p", "mi300a")
