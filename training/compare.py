@@ -50,7 +50,7 @@ def compare_split(frame: pd.DataFrame, *, fraction: float = 0.2, seed: int = 0, 
     if test.all() or not test.any():
         groups = frame["group"].nunique()
         raise InputError(f"{len(frame)} rows of {groups} group{'s' if groups > 1 else ''} are too few to hold a fifth "
-                         "of the groups out and train on the rest; give more, or name a model to be scored")  # fmt: skip
+                         "of the groups out and train on the rest; give more, or name a model to score")  # fmt: skip
     train, held = _frame_part(frame, ~test), _frame_part(frame, test)
     return _compare(train, held, split_note(fraction, seed), None, level, progress, quick)
 
