@@ -55,13 +55,13 @@ def _reader_gone() -> NoReturn:
 
 
 def table(columns: Sequence[str], numbers: Sequence[str] = ()) -> Table:
-    """An empty table; columns named in `numbers` are aligned to the right."""
+    """An empty table; columns named in `numbers` are aligned to the right, the first one is folded last of all."""
     from rich import box
     from rich.table import Table
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        made.add_column(clean(name), justify="right" if name in numbers else "left", overflow="fold")
+    for i, name in enumerate(columns):
+        made.add_column(clean(name), justify="right" if name in numbers else "left", overflow="fold", no_wrap=i == 0)
     return made
 
 
@@ -86,6 +86,23 @@ def print_sides(where: Console, columns: Sequence[str], rows: Sequence[Sequence[
     for i, name in enumerate(columns[1:], 1):
         add_row(turned, [name, *(row[i] for row in rows)])
     where.print(turned)
+
+
+def print_fitting(where: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str],
+                  optional: Sequence[str]) -> list[str]:  # fmt: skip
+    """A table of many rows: in a window too narrow for it, without columns of `optional` (first given, first left out);
+    returns those left out."""
+    left: list[str] = []
+    while True:
+        shown = [i for i, name in enumerate(columns) if name not in left]
+        made = table([columns[i] for i in shown], numbers)
+        for row in rows:
+            add_row(made, [row[i] for i in shown])
+        needed = where.measure(made, options=where.options.update(max_width=UNFOLDED)).maximum
+        if needed <= where.width or len(left) == len(optional):
+            where.print(made)
+            return left
+        left.append(optional[len(left)])
 
 
 def print_facts(where: Console, facts: Sequence[tuple[str, str]]) -> None:

@@ -9,7 +9,7 @@ import typer
 from ..analytic.errors import InputError
 from . import ask
 from .beside import print_changed
-from .show import add_row, band, console, percent, print_json, seconds, table, text
+from .show import band, console, percent, print_fitting, print_json, seconds, text
 
 if TYPE_CHECKING:
     from ..registry.tiles import RankedTiles
@@ -59,14 +59,14 @@ def _show(item: RankedTiles, top: int) -> None:
     sizes = " ".join(f"{name}={value}" for name, value in item.params.items())
     where.print(text(f"{item.kernel} {item.precision}  {sizes}  on {item.platform}", "bold"))
     header = f"{100 * item.level:g} % band"
-    made = table(["tile", "split K", "predicted", header, "analytic", "waves", "wave efficiency", "slower by"],
-                 ["predicted", header, "analytic", "waves", "wave efficiency", "slower by"])  # fmt: skip
+    numbers = ["predicted", header, "analytic", "waves", "wave efficiency", "slower by"]
     fitting = [row for row in item.tiles if row.baseline_s is not None]
-    for row in fitting[:top]:
-        add_row(made, ["x".join(str(size) for size in row.tile[:3]), row.tile[3], seconds(row.predicted_s),
-                       band(row.lower_s, row.upper_s), seconds(row.baseline_s), f"{row.waves:g}",
-                       percent(100.0 * row.wave_efficiency), percent(row.slower_percent)])  # fmt: skip
-    where.print(made)
+    rows = [["x".join(str(size) for size in row.tile[:3]), row.tile[3], seconds(row.predicted_s),
+             band(row.lower_s, row.upper_s), seconds(row.baseline_s), f"{row.waves:g}",
+             percent(100.0 * row.wave_efficiency), percent(row.slower_percent)]
+            for row in fitting[:top]]  # fmt: skip
+    print_fitting(where, ["tile", "split K", *numbers], rows, numbers,
+                  ["wave efficiency", "waves", "analytic", header])  # fmt: skip
     left = len(fitting) - min(top, len(fitting))
     if left:
         where.print(text(f"{left} slower ones not shown (--top 0 shows all)"))

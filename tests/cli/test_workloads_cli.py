@@ -251,6 +251,12 @@ def test_a_narrow_window_turns_the_table(run: Run, monkeypatch: pytest.MonkeyPat
     assert max(map(len, out.splitlines())) <= 60
     assert {"predicted", "90 % band", "ratio", "decided by", "bound"} <= set(rows)
     assert rows["predicted"].count("s ") == 2
+    _, out, _ = run("tiles", "gemm", "m=4096", "n=4096", "k=4096", "-p", "b200")
+    header = next(line for line in out.splitlines() if "tile " in line)
+    assert "wave efficiency" not in header and "predicted" in header and "slower by" in header
+    assert "256x128x64" in out and max(map(len, out.splitlines())) <= 60
+    _, out, _ = run("workloads")
+    assert "mi300x-streaming-read" in out  # a name is not broken
 
 
 def test_tiles(run: Run) -> None:
