@@ -49,6 +49,11 @@ def is_default() -> bool:
     return not os.environ.get(URI_VARIABLE)
 
 
+def _is_database(uri: str) -> bool:
+    """Whether runs go into a database, which holds no files: MLflow would put those into ./mlruns, wherever one is."""
+    return uri.partition(":")[0].partition("+")[0] in ("sqlite", "postgresql", "mysql", "mssql")
+
+
 def _sqlite_path(uri: str) -> Path | None:
     return Path(uri.removeprefix("sqlite:///")) if uri.startswith("sqlite:///") else None
 
@@ -60,7 +65,7 @@ def check_store() -> None:
     if path is not None:
         check_writable(path.parent)
         _check_sqlite(path)
-    if is_default():
+    if _is_database(uri):
         make_folder(artifacts_folder())
     if uri.startswith(("http://", "https://")):
         _check_server(uri)
@@ -177,7 +182,7 @@ def _experiment(client: MlflowClient, name: str) -> str:
         if found.lifecycle_stage == "deleted":
             client.restore_experiment(found.experiment_id)
         return str(found.experiment_id)
-    location = artifacts_folder().joinpath(name).as_uri() if is_default() else None
+    location = artifacts_folder().joinpath(name).as_uri() if _is_database(tracking_uri()) else None
     return str(client.create_experiment(name, artifact_location=location))
 
 

@@ -330,6 +330,19 @@ def test_a_home_without_write_permission(train: Any, tracked_home: Path, monkeyp
     assert stat.S_ISDIR(tracked_home.stat().st_mode)
 
 
+def test_a_database_of_ones_own_leaves_no_files_in_the_working_folder(
+    train: Any, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'own.db'}")
+    train()
+    assert list(place.iterdir()) == []
+    assert list((home / "artifacts").rglob("model.json"))
+    assert alias("kernelcast-t4") == "1"
+
+
 def test_a_server_that_does_not_answer(train: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     refuses(train, home, "127.0.0.1:9")
