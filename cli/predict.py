@@ -119,9 +119,9 @@ def _table(runs: str, out: str, platforms: list[str], level: float, cache: str, 
     from pathlib import Path
 
     from ..registry.batch import predict_runs, read_questions
-    from ..training.runfiles import save_table, table_suffix
+    from ..training.runfiles import check_target, save_table
 
-    table_suffix(Path(out))
+    check_target(Path(out))
     frame = read_questions(runs, needs_platform=not platforms, skip_bad=skip_bad)
     done = predict_runs(frame, platforms=platforms, level=level, model=model, analytic=analytic, overrides=changes,
                         cache=cache, skip_bad=skip_bad, where=runs)  # fmt: skip

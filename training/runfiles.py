@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import itertools
@@ -62,6 +63,19 @@ def load_table(path: Path, *, skip_bad: bool = False, as_text: Collection[str] =
         for name in loaded.frame.columns.difference(list(as_text)):
             loaded.frame[name] = _numbers_if_all_are(loaded.frame[name])
     return loaded
+
+
+def check_target(path: Path) -> None:
+    """InputError where a table cannot be written to `path`: before the work rather than after it. Leaves no file."""
+    table_suffix(path)
+    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        probe.touch()
+        probe.unlink()
+    except OSError as fault:
+        raise InputError(f"{path}: cannot be written ({fault.strerror or fault})") from None
 
 
 def save_table(frame: pd.DataFrame, path: Path) -> None:

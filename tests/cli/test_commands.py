@@ -270,6 +270,20 @@ def test_batch_for_a_platform_given_on_the_line(run: Run, home: Path, tmp_path: 
     assert not (tmp_path / "out2.csv").exists()
 
 
+def test_a_table_that_cannot_be_written_is_not_predicted_first(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kernelcast.registry import batch
+
+    monkeypatch.setattr(batch, "predict_runs", lambda *_, **__: pytest.fail("predicted for nothing"))
+    source = questions(tmp_path / "in.csv")
+    (tmp_path / "folder.csv").mkdir()
+    for target, words in (("no/such/out.csv", "No such file or directory"), ("folder.csv", "directory"),
+                          ("out.txt", "must end in")):  # fmt: skip
+        assert words in one_message(run("predict", "--runs", source, "--out", tmp_path / target))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "in.csv"]
+
+
 def test_a_table_in_which_nothing_can_be_predicted_is_refused(run: Run, home: Path, tmp_path: Path) -> None:
     source = questions(tmp_path / "in.csv", params=['{"m":0,"n":1,"k":1}'] * 2)
     status, _, err = run("predict", "--runs", source, "--out", tmp_path / "out.csv")
