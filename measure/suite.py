@@ -81,7 +81,7 @@ def default_suite(platform_id: str) -> str:
 def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
     """All configurations of a suite, in the order in which they are measured; `draw_seed` replaces the file's seed.
 
-    A suite `beside` another one leaves out what that one holds, so that both can go into one table."""
+    A suite `beside` another one leaves out what that one holds, so that their tables can be trained on together."""
     path = find_suite(name)
     try:
         return list(_load(path, path.read_text(), draw_seed))

@@ -21,7 +21,7 @@ def _folder() -> Path:
 
 
 def shipped_tables() -> dict[str, Path]:
-    """Platform id → path of the table of its measured runs (hold-outs and repeats are not for training)."""
+    """Platform id → path of the table of its measured runs (further ones, hold-outs and repeats go by other names)."""
     known = set(platform_ids())
     return {path.stem: path for path in sorted(_folder().glob("*.parquet")) if path.stem in known}
 

@@ -150,11 +150,26 @@ def test_any_platform_has_a_suite() -> None:
     assert find_suite(default_suite("mi300x")).is_file()
 
 
+def test_a_suite_beside_another_holds_nothing_of_it(tmp_path: Path) -> None:
+    draws = """draws:
+  - family: nbody
+    count: 8
+    effort: [1.0e+5, 1.0e+7]
+    params: {bodies: {choice: [256, 512, 1024]}}
+    variants: [{implementation: shared_tile, precision: fp32}]
+"""
+    (tmp_path / "one.yaml").write_text(f"seed: 1\n{draws}\n")
+    (tmp_path / "two.yaml").write_text(f"seed: 1\n{draws.replace('1024]', '1024, 2048]')}\n")
+    (tmp_path / "beside.yaml").write_text(f"beside: {tmp_path / 'one.yaml'}\n{(tmp_path / 'two.yaml').read_text()}")
+    one, two, beside = ({c.identity for c in load_suite(tmp_path / f"{n}.yaml")} for n in ("one", "two", "beside"))
+    assert beside == two - one
+    assert beside and one & two
+
+
 def recorded(name: str) -> tuple[int, int, float]:
     """Kinds, configurations (skipped ones too) and seconds of a shipped run."""
     path = Path(str(resources.files("kernelcast.configs"))) / "runs" / f"{name}.meta.json"
     meta = json.loads(path.read_text())
-    meta = meta["leases"][0] if "leases" in meta else meta  # the one that ran the suite named, not further ones
     return len(meta["worst_check_error"]), meta["configurations"] + sum(meta["skipped"].values()), meta["seconds"]
 
 

@@ -37,12 +37,12 @@ def converted(corpus: str, platform: str, family: str = "") -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-@lru_cache(maxsize=2)
-def own(platform: str) -> pd.DataFrame:
-    """The corpus measured by this project and shipped with it."""
-    path = Path(str(resources.files("kernelcast.configs") / "runs" / f"{platform}.parquet"))
+@lru_cache(maxsize=4)
+def own(name: str) -> pd.DataFrame:
+    """A table measured by this project and shipped with it: a platform's corpus, or `<platform>-more`."""
+    path = Path(str(resources.files("kernelcast.configs") / "runs" / f"{name}.parquet"))
     if not path.is_file():
-        raise InputError(f"no measured runs of {platform} are shipped (configs/runs/{platform}.parquet)")
+        raise InputError(f"no measured runs of {name} are shipped (configs/runs/{name}.parquet)")
     return read_runs(path).frame
 
 
