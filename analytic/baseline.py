@@ -6,14 +6,14 @@ Three routes: *stage* (matrix products on NVIDIA, Eqs. 2–8), *wavefront* (matr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .cachemodel import knee_hit_rate
+from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
 from .errors import InputError
 from .families import family as find_family
 from .gemm import resolve_unit, stage_gemm, wavefront_gemm
@@ -91,12 +91,30 @@ def launch_floor_s(platform: Platform) -> float:
     return floor if floor else platform.value("kernel_launch_latency")
 
 
-def hit_rate(work: Work, memory: Memory, cache: str) -> tuple[FloatArray, FloatArray]:
+def hit_rate_of(platform: Platform, memory: Memory, working_set_byte: FloatArray) -> FloatArray:
+    """h(W) of the last-level cache: the fitted knees, or Table III as printed where the platform says so."""
+    if "llc_hit_form" in platform.parameters and platform.text("llc_hit_form") == "table3":
+        alpha, beta = platform.get("llc_transition_alpha") or 1.0, platform.get("llc_streaming_beta") or 1.0
+        return hit_rate_table_iii_printed(working_set_byte, alpha, beta, memory.knee_start_byte, memory.knee_end_byte)
+    return knee_hit_rate(working_set_byte, memory.knee_start_byte, memory.knee_end_byte)
+
+
+def mixes_rates(platform: Platform) -> bool:
+    """Whether two levels' bandwidths combine as printed under Eq. (10), rates added, and not times."""
+    return "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic"
+
+
+def bandwidth_mix_of(platform: Platform) -> Callable[[ArrayLike, ArrayLike, ArrayLike], FloatArray]:
+    """The platform's mix of two bandwidths [B/s]: (hit rate, cache, memory) → effective, under Eq. (10)."""
+    return bandwidth_arithmetic if mixes_rates(platform) else bandwidth_harmonic
+
+
+def hit_rate(work: Work, platform: Platform, memory: Memory, cache: str) -> tuple[FloatArray, FloatArray]:
     """(h of compulsory bytes, h of re-read bytes) in the last-level cache, each in [0, 1].
 
     Warm: a working set below the knee is found in the cache. Cold: compulsory bytes come from memory, re-reads may hit.
     """
-    resident = knee_hit_rate(work.working_set_byte, memory.knee_start_byte, memory.knee_end_byte)
+    resident = hit_rate_of(platform, memory, work.working_set_byte)
     return (np.zeros_like(resident) if cache == "cold" else resident), resident
 
 
@@ -105,6 +123,15 @@ def hbm_rate(platform: Platform, memory: Memory, working_set_byte: ArrayLike) ->
     peak = max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s)
     w0 = platform.get("working_set_scale") or 0.0
     return effective_bandwidth(working_set_byte, memory.hbm_byte_per_s, peak, w0)
+
+
+def mixed_rate(
+    platform: Platform, hbm_byte: ArrayLike, cache_byte: ArrayLike, hbm: ArrayLike, cache: ArrayLike
+) -> FloatArray:
+    """Bandwidth [B/s] of bytes of which `cache_byte` hit, by the platform's mix; memory's where nothing moves."""
+    hits, total = np.asarray(cache_byte, dtype=np.float64), np.add(hbm_byte, cache_byte)
+    share = np.divide(hits, total, out=np.zeros_like(total), where=total > 0.0)
+    return bandwidth_mix_of(platform)(share, cache, hbm)
 
 
 def arithmetic_rate(platform: Platform, precision: str, unit: str) -> float:
@@ -134,13 +161,17 @@ def _generic(family: Family, work: Work, precision: str, platform: Platform, cac
              ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:  # fmt: skip
     """Generic path: launch floor + the longest of arithmetic, traffic and the chain of dependent accesses."""
     memory = memory_of(platform)
-    h_first, h_again = hit_rate(work, memory, cache)
+    h_first, h_again = hit_rate(work, platform, memory, cache)
     hbm_byte = work.compulsory_byte * (1.0 - h_first) + work.reread_byte * (1.0 - h_again)
     cache_byte = work.compulsory_byte * h_first + work.reread_byte * h_again
     scale = platform.get(f"class_scale_{family.kind}") or 1.0
     hbm_byte_per_s = hbm_rate(platform, memory, work.working_set_byte)
     cache_byte_per_s = np.maximum(memory.cache_byte_per_s, hbm_byte_per_s)
-    memory_s = (hbm_byte / hbm_byte_per_s + cache_byte / cache_byte_per_s) * scale
+    if mixes_rates(platform):
+        rate = mixed_rate(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s)
+        memory_s = (hbm_byte + cache_byte) / rate * scale
+    else:
+        memory_s = (hbm_byte / hbm_byte_per_s + cache_byte / cache_byte_per_s) * scale
     compute_s = work.flop / arithmetic_rate(platform, precision, work.unit)
     chain_s = work.chain * memory.latency_s
     longest = np.maximum(np.maximum(memory_s, compute_s), chain_s)
@@ -238,7 +269,7 @@ def baseline_of_work(
     memory = memory_of(platform)
     peak = platform.peak_flop_per_s(arithmetic_precision(precision), work.unit)
     precision = arithmetic_precision(precision)
-    h_first, _ = hit_rate(work, memory, cache)
+    h_first, _ = hit_rate(work, platform, memory, cache)
     bound = _bound(work, work.compulsory_byte * (1.0 - h_first), peak, memory)
     if work.gemm is not None:
         route = _matrix_route(platform)

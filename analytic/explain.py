@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from .baseline import Baseline, arithmetic_precision, arithmetic_rate, hbm_rate, launch_floor_s, memory_of
+from .baseline import (
+    Baseline,
+    arithmetic_precision,
+    arithmetic_rate,
+    hbm_rate,
+    launch_floor_s,
+    memory_of,
+    mixed_rate,
+    mixes_rates,
+)
 from .equations import equation, out_of_range
 from .gemm_tiles import KERNEL_TRIPS, Machine, machine, output_byte
 from .platform import Platform
@@ -98,17 +107,40 @@ def _compulsory(base: Baseline, i: int) -> str:
 
 def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list[Step]:
     memory, work, details = memory_of(platform), base.work, base.details
-    level = "LLC" if "llc_bw" in memory.parameters else "L2"
-    steps = []
+    steps: list[Step] = []
     if work.flop[i]:
         rate = arithmetic_rate(platform, precision, work.unit)
         note = rate_name(platform, precision, work.unit) + _efficiency_note(platform, precision)
         steps.append(quotient("arithmetic", float(work.flop[i]), "FLOP", rate, note, "Eq. (1), T_compute",
                                f"on the {work.unit} units"))  # fmt: skip
+    steps += _traffic(base, i, platform)
+    plain_s = sum(step.time_s for step in steps if step.name.endswith(" traffic"))
+    scale = float(details["memory_s"][i]) / plain_s if plain_s else 1.0
+    if abs(scale - 1.0) > 1e-9:
+        steps = [rescaled(step, scale) if step.name.endswith(" traffic") else step for step in steps]
+    if memory.latency_s and work.chain[i]:
+        steps.append(product("dependent accesses", float(work.chain[i]), "accesses in a row", memory.latency_s,
+                              "latency_hbm", "Little's law, latency side", competes=True))  # fmt: skip
+    steps.append(product("launches", float(work.launches[i]), "launches", launch_floor_s(platform),
+                          launch_name(platform), "Eq. (1), T_overhead"))  # fmt: skip
+    return steps
+
+
+def _traffic(base: Baseline, i: int, platform: Platform) -> list[Step]:
+    """Bytes over the rates of the boundaries they cross; in one line where the platform mixes rates, not times."""
+    memory, work, details = memory_of(platform), base.work, base.details
+    level = "LLC" if "llc_bw" in memory.parameters else "L2"
+    steps: list[Step] = []
     hit = float(details["hit_rate"][i])
     where = f"{level}, hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
     hbm_byte_per_s = float(hbm_rate(platform, memory, work.working_set_byte[i]))
     blended = hbm_byte_per_s > memory.hbm_byte_per_s
+    crossing = [float(details[side][i]) for side in ("hbm_byte", "cache_byte")]
+    if mixes_rates(platform) and sum(crossing):
+        rate = float(mixed_rate(platform, *crossing, hbm_byte_per_s, max(memory.cache_byte_per_s, hbm_byte_per_s)))
+        name = f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {crossing[1] / sum(crossing):.3g}"
+        return [quotient("memory traffic", sum(crossing), "B", rate, name, "mix under Eq. (10) as printed",
+                         f"HBM, {level} ↔ compute units ({_compulsory(base, i)})")]  # fmt: skip
     if details["hbm_byte"][i]:
         name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
         steps.append(quotient("memory traffic", float(details["hbm_byte"][i]), "B", hbm_byte_per_s, name,
@@ -119,15 +151,6 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
                                max(memory.cache_byte_per_s, hbm_byte_per_s),
                                f"{level.lower()}_bw", "Eq. (10) as bandwidth, times added",
                                f"{level} ↔ compute units ({where})"))  # fmt: skip
-    plain_s = sum(step.time_s for step in steps if step.name.endswith(" traffic"))
-    scale = float(details["memory_s"][i]) / plain_s if plain_s else 1.0
-    if abs(scale - 1.0) > 1e-9:
-        steps = [rescaled(step, scale) if step.name.endswith(" traffic") else step for step in steps]
-    if memory.latency_s and work.chain[i]:
-        steps.append(product("dependent accesses", float(work.chain[i]), "accesses in a row", memory.latency_s,
-                              "latency_hbm", "Little's law, latency side", competes=True))  # fmt: skip
-    steps.append(product("launches", float(work.launches[i]), "launches", launch_floor_s(platform),
-                          launch_name(platform), "Eq. (1), T_overhead"))  # fmt: skip
     return steps
 
 
@@ -237,9 +260,7 @@ def _published_rest(d: dict[str, float], terms: dict[str, float], k_steps: float
 
 
 EQUATIONS = {
-    "generic": ("Eq. (1): the longer of arithmetic and memory, plus launches",
-                "hit rate h(W) of the last-level cache: fitted knees in the place of Table III",
-                "traffic: h/BW_cache + (1-h)/BW_HBM, the consistent form of the mix under Eq. (10)"),
+    "generic": ("Eq. (1): the longer of arithmetic and memory, plus launches",),
     "stage": ("Eq. (3): tensor-core time of a K-step, T_TMEM inside the measured rate",
               "Eq. (4): copies into a unit; Eq. (7): overlap alpha of fill and store",
               "steady state above Eq. (8): the slowest stage; waves of tiles over the units with the tail"),
@@ -251,6 +272,18 @@ PUBLISHED_EQUATIONS = {
     "stage": ("Eqs. (2), (3), (4), (7), (8) as printed, and the kernel time under them with waves",),
     "wavefront": ("Eqs. (9) to (13) as printed, with waves",),
 }
+
+HIT_FORMS = {"knees": "hit rate h(W) of the last-level cache: fitted knees in the place of Table III",
+             "table3": "hit rate h(W) of the last-level cache: Table III as printed"}  # fmt: skip
+MIXES = {False: "traffic: h/BW_cache + (1-h)/BW_HBM, the consistent form of the mix under Eq. (10)",
+         True: "traffic over h·BW_cache + (1-h)·BW_HBM, the mix under Eq. (10) as printed"}  # fmt: skip
+
+
+def _generic_equations(platform: Platform) -> tuple[str, ...]:
+    """What the generic path used, by the platform's `llc_hit_form` and `bandwidth_mix`."""
+    form = platform.text("llc_hit_form") if "llc_hit_form" in platform.parameters else "knees"
+    return (*EQUATIONS["generic"], HIT_FORMS[form], MIXES[mixes_rates(platform)])
+
 
 # Parameters with a validity range that a route looks up: "as printed" with more of the equations than ours.
 _RANGED = {
@@ -288,6 +321,8 @@ def explain_baseline(base: Baseline, platform: Platform, precision: str, row: in
     equations: tuple[str, ...] = EQUATIONS[base.route]
     if platform.as_published:
         equations = PUBLISHED_EQUATIONS.get(base.route, equations)
+    if base.route == "generic":
+        equations = _generic_equations(platform)
     equations = (*equations, *_left_ranges(base, platform, row))
     acted = bool(base.guard[row]) or bool(base.terms.get("bound", base.terms["guard"])[row])
     guard = "acted: the time was below the physical bound and was lifted to it" if acted else "did not act"

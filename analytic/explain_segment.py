@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .baseline import arithmetic_precision, baseline, launch_floor_s, memory_of
+from .baseline import arithmetic_precision, baseline, launch_floor_s, memory_of, mixes_rates
 from .explain import (
     Explanation,
     Step,
@@ -48,7 +48,7 @@ def _traffic(segment: Segment, time: SegmentTime, platform: Platform) -> list[St
                         f"{flight} in flight ÷ latency_hbm {shown_time(platform.latency_s('latency_hbm'))}",
                         "Little's law", f"HBM ↔ {level}")  # fmt: skip
         return [replace(step, rate_name="bytes_in_flight ÷ latency_hbm")]
-    if "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic":
+    if mixes_rates(platform):
         return [quotient("memory traffic", byte, "B", d["memory_byte_per_s"],
                          f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {hit:.3g}",
                          "mix under Eq. (10) as printed", f"HBM, {level} ↔ compute units")]  # fmt: skip

@@ -6,12 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .baseline import memory_of
-from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic
+from .baseline import bandwidth_mix_of, hit_rate_of, memory_of
 from .errors import InputError
 from .occupancy import LDS_BANK_BYTE, LDS_BANKS, lds_conflict_degree, lds_time
 from .platform import Platform
-from .segments import hit_rate_of
 from .stage_io import decompression_engine_time, decompression_load_time, engine_input_rate, unpack_time
 from .validity import FloatArray, at_least_one, non_negative, positive
 from .wavefront import tile_kernel_time, tile_step_time
@@ -37,9 +35,7 @@ def tile_study(
     memory, element, units = memory_of(platform), element_byte(precision), platform.value("compute_units")
     working_set = (rows * depth + depth * columns + rows * columns) * element
     hit = hit_rate_of(platform, memory, working_set)
-    printed = "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic"
-    mix = bandwidth_arithmetic if printed else bandwidth_harmonic
-    share = mix(hit, memory.cache_byte_per_s, memory.hbm_byte_per_s) / units
+    share = bandwidth_mix_of(platform)(hit, memory.cache_byte_per_s, memory.hbm_byte_per_s) / units
     peak = platform.peak_flop_per_s(precision, unit) / units
     step = tile_step_time(2.0 * side * side * depth, 2.0 * side * depth * element, peak, share)
     return tile_kernel_time(

@@ -12,8 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from .baseline import Baseline, Memory, arithmetic_precision, baseline, baseline_of_work, launch_floor_s, memory_of
-from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
+from .baseline import (
+    Baseline,
+    arithmetic_precision,
+    bandwidth_mix_of,
+    baseline,
+    baseline_of_work,
+    hit_rate_of,
+    launch_floor_s,
+    memory_of,
+)
 from .errors import KernelcastError
 from .families import FAMILIES
 from .generic import PUBLISHED_ROUTE, class_scale, effective_bandwidth, extra_launch_time
@@ -147,14 +155,6 @@ def _longest(terms: dict[str, float], boundary: str, unit: str) -> str:
     return words.get(name, name)
 
 
-def hit_rate_of(platform: Platform, memory: Memory, working_set_byte: FloatArray) -> FloatArray:
-    """h(W) of the last-level cache: the fitted knees, or Table III as printed where the platform says so."""
-    if "llc_hit_form" in platform.parameters and platform.text("llc_hit_form") == "table3":
-        alpha, beta = platform.get("llc_transition_alpha") or 1.0, platform.get("llc_streaming_beta") or 1.0
-        return hit_rate_table_iii_printed(working_set_byte, alpha, beta, memory.knee_start_byte, memory.knee_end_byte)
-    return knee_hit_rate(working_set_byte, memory.knee_start_byte, memory.knee_end_byte)
-
-
 def _column(segments: list[Segment], name: str, default: float = np.nan) -> FloatArray:
     raw = [getattr(segment, name) for segment in segments]
     return np.array([default if value is None else value for value in raw], dtype=np.float64)
@@ -191,9 +191,7 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
         platform.get("working_set_scale") or 0.0,
     )  # fmt: skip
     cache_rate = np.maximum(memory.cache_byte_per_s, hbm)
-    printed = "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic"
-    mix = bandwidth_arithmetic if printed else bandwidth_harmonic
-    mixed = mix(hit, cache_rate, hbm)
+    mixed = bandwidth_mix_of(platform)(hit, cache_rate, hbm)
     memory_s = byte / mixed
     in_flight = _column(segments, "bytes_in_flight")
     small = ~np.isnan(in_flight)

@@ -200,6 +200,35 @@ def test_the_guard_of_eq_12_lifts_to_the_longer_time_and_says_so(size: int) -> N
     assert (guarded.time_s >= printed.time_s).all()
 
 
+@pytest.mark.parametrize("platform_id", [MI300A, "mi250x-as-published"])
+@pytest.mark.parametrize("form, mix", [("table3", "arithmetic"), ("table3", "harmonic"), ("knees", "arithmetic"),
+                                       ("knees", "harmonic")])  # fmt: skip
+def test_a_kernel_family_takes_hit_rate_and_mix_from_the_file(platform_id: str, form: str, mix: str) -> None:
+    """Table III and the mix under Eq. (10), by hand, on both sides of the knees and at the jump at the second one."""
+    platform = load_platform(platform_id)
+    printed = (platform.text("llc_hit_form"), platform.text("bandwidth_mix"))
+    assert printed == ("table3", "arithmetic")
+    if (form, mix) != printed:
+        platform = platform.with_overrides({"llc_hit_form": form, "bandwidth_mix": mix})
+    low, high = platform.value("llc_knee_start"), platform.value("llc_knee_end")
+    cache, memory = platform.value("llc_bw"), platform.value("sustained_hbm_bw")
+    byte = np.array([0.5 * low, 0.5 * (low + high), high, high * (1 + 1e-6), 4.0 * high])
+    beyond = high / byte[3:] if form == "table3" else np.zeros(2)  # beta of Table III is 1 in both files
+    hit = np.array([1.0, 0.5, 0.0, *beyond])
+    rate = hit * cache + (1 - hit) * memory if mix == "arithmetic" else 1 / (hit / cache + (1 - hit) / memory)
+    found = baseline("segment", {"bytes": byte, "flops": np.zeros(5)}, "fp32", platform, cache="warm")
+    assert found.details["hit_rate"] == pytest.approx(hit, abs=1e-6)
+    assert found.details["memory_s"] == pytest.approx(byte / rate, rel=1e-6)
+    assert (found.time_s >= found.bound.seconds).all()
+    said = explain_baseline(found, platform, "fp32", row=1)
+    traffic = [step.time_s for step in said.steps if step.name.endswith(" traffic")]
+    assert sum(traffic) == pytest.approx(float(found.details["memory_s"][1]), rel=1e-9)
+    assert len(traffic) == (1 if mix == "arithmetic" else 2)
+    words = " ".join(said.equations)
+    assert ("Table III as printed" in words) == (form == "table3")
+    assert ("mix under Eq. (10) as printed" in words) == (mix == "arithmetic")
+
+
 def test_the_generic_path_blends_bandwidth_and_scales_precisions() -> None:
     """Eq. (16) and the precision multipliers of section IV.F act on a kernel family as on a counted segment."""
     plain = load_platform("h200")
