@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from .gpu import Gpu, Skip
 from .suite import Config
 
 SAMPLE_BYTE = (3e4, 8e8)  # effort of the configurations that are counted; ncu saves all memory held, kernel by kernel
-MANY_LAUNCHES = 12  # a kernel under ncu costs a tenth of a second: of longer calls only the shortest are counted
+MANY_LAUNCHES = 12  # a kernel under ncu costs a quarter of a second: of longer calls only the shortest are counted
+FEW_LAUNCHES = 2  # once every kind has been counted, only calls as short as this are
 LAUNCH = (
     "launch__registers_per_thread", "launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic",
     "sm__maximum_warps_per_active_cycle_pct",
@@ -57,15 +58,17 @@ class Planned:
     launches: int | None
 
 
-def plan(configs: Sequence[Config], launches: dict[tuple[str, str, str, str], int], count: int) -> list[Planned]:
+def plan(configs: Sequence[Config], launches: Mapping[tuple[str, str, str, str], int], count: int) -> list[Planned]:
     """`count` configurations in turn over families, then kinds, then sizes, so that a cut-off run has of everything.
 
-    `launches` by (family, implementation, precision, params text). Of a kind whose calls launch many kernels, or
-    whose launches are not known in advance, the smallest configurations are taken."""
+    `launches` by (family, implementation, precision, params text). Of a kind whose calls launch many kernels the
+    smallest configurations are taken, and one only once it is known that they do: a longer call costs as much as many
+    short ones and tells as little as one."""
     kinds: dict[tuple[str, str, str], list[Planned]] = {}
+    usual = _usual_launches(launches)
     for config in configs:
         if SAMPLE_BYTE[0] <= config.effort <= SAMPLE_BYTE[1]:
-            known = launches.get((config.family, config.implementation, config.precision, params_text(config.params)))
+            known = launches.get((*config.kind, params_text(config.params)), usual.get(config.kind))
             kinds.setdefault(config.kind, []).append(Planned(config, known))
     rank: dict[tuple[str, str, str], int] = {}
     seen: Counter[str] = Counter()
@@ -75,8 +78,20 @@ def plan(configs: Sequence[Config], launches: dict[tuple[str, str, str, str], in
     queues = [_spread(kinds[kind]) for kind in sorted(kinds, key=lambda k: (rank[k], k))]
     chosen: list[Planned] = []
     for turn in range(max((len(q) for q in queues), default=0)):
-        chosen += [q[turn] for q in queues if turn < len(q)]
+        chosen += [q[turn] for q in queues if turn < len(q) and (turn == 0 or _short(q[turn], FEW_LAUNCHES))]
     return chosen[:count]
+
+
+def _usual_launches(launches: Mapping[tuple[str, str, str, str], int]) -> dict[tuple[str, str, str], int]:
+    """By kind: what half of its calls do not exceed. Stands in where inputs are drawn and parameters are theirs."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for (family, implementation, precision, _), number in launches.items():
+        found.setdefault((family, implementation, precision), []).append(number)
+    return {kind: int(np.median(numbers)) for kind, numbers in found.items()}
+
+
+def _short(planned: Planned, most: int) -> bool:
+    return planned.launches is None or planned.launches <= most
 
 
 def _spread(group: list[Planned]) -> list[Planned]:

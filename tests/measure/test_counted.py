@@ -117,7 +117,9 @@ def test_a_cut_off_sample_has_of_every_family_first() -> None:
     assert {p.config.family for p in chosen[:3]} == {"gemm", "triad", "bitonicsort"}
     assert {p.config.kind for p in chosen[:4]} == {c.kind for c in configs()}
     assert len({p.config.key for p in chosen}) == len(chosen)
-    assert [p.config.params["n"] for p in chosen if p.config.family == "bitonicsort"] == [128**2, 256**2, 512**2]
+    # sixty launches cost as much as sixty short calls and tell as little as one: the smallest stands for its kind
+    assert [p.config.params["n"] for p in chosen if p.config.family == "bitonicsort"] == [128**2]
+    assert sum(p.config.family == "triad" for p in chosen) == 5
 
 
 def test_a_plan_comes_back_as_written(tmp_path: Path) -> None:
@@ -255,8 +257,8 @@ def test_the_shipped_counts_cover_every_family_with_the_tables_own_times(shipped
     calls = shipped[shipped["kernel"] != "segment"]
     assert set(calls["kernel"]) == set(table["kernel"])
     keys = ["kernel", "implementation", "precision", "params", "cache"]
-    times = calls.merge(table, on=keys, suffixes=("", "_table"))
-    assert len(times) == len(calls)
+    times = calls.merge(table.drop_duplicates(keys), on=keys, suffixes=("", "_table"))
+    assert len(times) == len(calls) >= 1000
     assert (times["time_s"] == times["time_s_table"]).all()
     assert (shipped["bytes"] == shipped["bytes_read"] + shipped["bytes_written"]).all()
     peak = 1.02 * 4.8e12  # counted bytes over the measured time beat no datasheet
@@ -269,7 +271,9 @@ def test_counted_tensor_operations_of_large_products_are_the_products(shipped: p
     products = shipped[(shipped["kernel"] == "gemm") & shipped["flops"].notna()]
     sizes = [json.loads(p) for p in products["params"]]
     work = np.array([2.0 * s["m"] * s["n"] * s["k"] for s in sizes])
-    ratio, large = products["flops"].to_numpy() / work, work >= 1e9  # smaller ones pad their tiles
+    ratio = products["flops"].to_numpy() / work
+    thick = np.array([min(s["m"], s["n"], s["k"]) >= 128 for s in sizes])  # thinner and smaller ones pad their tiles
+    large = thick & (work >= 1e9)
     assert large.sum() >= 8
     assert ((ratio[large] > 0.999) & (ratio[large] < 1.1)).all()
     assert (ratio > 0.999).all()
