@@ -218,7 +218,8 @@ def wavefront_terms_published(
     """Terms, details and bound of Eqs. (9)-(13) as printed, one workgroup per wave slot, shape (candidates, rows).
 
     Per K-step of one workgroup on one CU: Eq. (11) at the peak times the utilisation, Eq. (10) for one round of loads,
-    at least the bytes over the CU's share of `BW_eff`; Eq. (9), Eq. (12), then Eq. (13) with waves.
+    at least the bytes over the CU's share of `BW_eff`; Eq. (9), Eq. (12), then Eq. (13) with waves. Eq. (12) alone can
+    fall below the longer of its two times: it is held to Eq. (1) unless `step_form` is "printed".
     """
     m, n, k, batch = shape
     element, out = element_byte(precision), output_byte(precision)

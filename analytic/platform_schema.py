@@ -88,7 +88,7 @@ _GEOMETRY = [
     *_switches(
         sync_count=("T_sync of eqs. (7) and (8): in the input side only, or in both as printed", "once", "twice"),
         wave_term=("kernel time over all waves of the grid, or of one CTA as printed", "grid", "one_cta"),
-        step_form=("eq. (12) as printed, or never below the longer of its two times", "printed", "guarded"),
+        step_form=("eq. (12) never below the longer of its two times, or as printed", "guarded", "printed"),
         k_step=("a K-step by eq. (8), or the steady state of a full pipeline above it", "step", "pipelined"),
         occupancy_rule=("wavefronts by the hardware's allocation, or by the rule printed under eq. (9)", "hardware",
                         "printed"),

@@ -23,8 +23,8 @@ TIME_UNITS = ("s", "cycle")
 FASTER = {"pipeline_overlap_alpha", "mfma_utilisation", "two_sm_speedup", "l2_knee_end", "llc_knee_end"}
 SLOWER = {f"class_scale_{name}" for name in ("memory", "compute", "balanced", "stencil", "irregular")}
 PRECISIONS = ("fp64", "fp16", "fp32", "int32")
-# Eq. (12) with eta of Eq. (9) falls when T_compute grows, and Table III as printed jumps from no hits back to all: these
-# sets are held to the guarded form of Eq. (12) and to the knees instead. `test_switches` has the jump itself.
+# Table III as printed jumps from no hits back to all: these sets are held to the knees instead. `test_switches` has the
+# jump itself.
 PRINTED_CDNA = [name for name in platform_ids() if name.startswith("mi") and load_platform(name).as_published]
 
 
@@ -70,8 +70,7 @@ def precisions_of(name: str, platform: Platform) -> str:
 
 def held(platform_id: str) -> Platform:
     platform = load_platform(platform_id)
-    continuous = {"step_form": "guarded", "llc_hit_form": "knees"}
-    return platform.with_overrides(continuous) if platform_id in PRINTED_CDNA else platform
+    return platform.with_overrides({"llc_hit_form": "knees"}) if platform_id in PRINTED_CDNA else platform
 
 
 def direction(name: str) -> float:
