@@ -226,15 +226,14 @@ def _sptrsv(syncfree: bool) -> Builder:
         m, bounds = _triangle(g, p)
         val = g.randn(max(m.nnz, 1), precision=precision) * (0.5 / max(1.0, m.describe["row_mean"]))
         b, x = g.randn(m.rows, precision=precision), g.empty(m.rows, precision=precision)
+        reset = None
         if syncfree:
-            done, epoch = torch.zeros(m.rows, dtype=torch.int32, device="cuda"), [0]
-            bind = g.kernel("sparse", "sptrsv_syncfree", precision)
-
-            def call() -> None:
-                epoch[0] += 1
-                bind(
-                    blocks(m.rows * g.warp), 256, np.int32(m.rows), np.int32(epoch[0]), m.start, m.col, val, b, x, done
-                )()
+            done = torch.zeros(m.rows, dtype=torch.int32, device="cuda")
+            # flags are cleared outside the call: a count of calls kept here would stand still in a replayed graph
+            reset = done.zero_
+            call = g.kernel("sparse", "sptrsv_syncfree", precision)(
+                blocks(m.rows * g.warp), 256, np.int32(m.rows), m.start, m.col, val, b, x, done
+            )
         else:
             kernel = g.kernel("sparse", "sptrsv_level", precision)
             steps = [
@@ -248,12 +247,15 @@ def _sptrsv(syncfree: bool) -> Builder:
 
         def check() -> float:
             x.fill_(float("nan"))
+            if reset:
+                reset()
             call()
             back = x.double().clone()  # (I + L) x must give b
             back.index_add_(0, m.row.long(), val.double()[: m.nnz] * x.double()[m.col.long()])
             return g.error(back, b)
 
-        return Case(call, check, TOLERANCE[precision] * 5, params={**m.describe, "levels": len(bounds) - 1}, keep=[m])
+        params = {**m.describe, "levels": len(bounds) - 1}
+        return Case(call, check, TOLERANCE[precision] * 5, reset=reset, params=params, keep=[m])
 
     return build
 

@@ -105,8 +105,8 @@ extern "C" __global__ void sptrsv_level(int first, int last, const int* start, c
     x[row] = sum;
 }
 
-// One launch: a warp a row waits for the rows it needs. `epoch` grows with every call, so the flags need no reset.
-extern "C" __global__ void sptrsv_syncfree(int rows, int epoch, const int* start, const int* col, const real* val,
+// One launch: a warp a row waits for the rows it needs. All of `done` must be 0 before.
+extern "C" __global__ void sptrsv_syncfree(int rows, const int* start, const int* col, const real* val,
                                            const real* b, volatile real* x, volatile int* done) {
     i64 row = global_id() / WARP;
     int lane = threadIdx.x % WARP;
@@ -114,7 +114,7 @@ extern "C" __global__ void sptrsv_syncfree(int rows, int epoch, const int* start
     real sum = 0;
     for (int j = start[row] + lane; j < start[row + 1]; j += WARP) {
         int c = col[j];
-        while (done[c] != epoch) {}
+        while (!done[c]) {}
         __threadfence();
         sum += val[j] * x[c];
     }
@@ -122,6 +122,6 @@ extern "C" __global__ void sptrsv_syncfree(int rows, int epoch, const int* start
     if (lane == 0) {
         x[row] = b[row] - sum;
         __threadfence();
-        done[row] = epoch;
+        done[row] = 1;
     }
 }
