@@ -95,3 +95,17 @@ def test_the_further_table_repeats_no_configuration_and_has_its_noise_floor(tabl
     meta = json.loads((RUNS / "h200-more.meta.json").read_text())
     assert (meta["rows"], meta["suite"], meta["failed_kinds"]) == (len(more), "h200-more", {})
     assert meta["families"] == more["kernel"].value_counts().sort_index().to_dict()
+
+
+def test_the_published_noise_is_that_of_the_repeats(table: pd.DataFrame) -> None:
+    key = ["kernel", "implementation", "precision", "params", "cache", "group"]
+    first, second = (pd.read_parquet(RUNS / f"{name}.parquet") for name in ("h200-repeat", "h200-repeat-2"))
+    both = first.merge(table, on=key, suffixes=("", "_table")).merge(second, on=key, suffixes=("", "_second"))
+    again = np.abs(np.log(both["time_s"] / both["time_s_table"]))
+    beside = np.abs(np.log(both["time_s_second"] / both["time_s"]))
+    figures = [f"{100 * v:.1f} %" for x in (again, beside) for v in (x.median(), x.mean(), x.quantile(0.9))]
+    page = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()
+    (line,) = [text for text in page.splitlines() if text.startswith("| all | 1,198 |")]
+    assert len(both) == 1198
+    cells = [c.strip() for c in line.strip("|").split("|")]
+    assert [cells[i] for i in (2, 3, 4, 6, 7, 8)] == figures
