@@ -135,11 +135,13 @@ def _traffic(base: Baseline, i: int, platform: Platform) -> list[Step]:
     where = f"{level}, hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
     hbm_byte_per_s = float(hbm_rate(platform, memory, work.working_set_byte[i]))
     blended = hbm_byte_per_s > memory.hbm_byte_per_s
-    crossing = [float(details[side][i]) for side in ("hbm_byte", "cache_byte")]
-    if mixes_rates(platform) and sum(crossing):
-        rate = float(mixed_rate(platform, *crossing, hbm_byte_per_s, max(memory.cache_byte_per_s, hbm_byte_per_s)))
-        name = f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {crossing[1] / sum(crossing):.3g}"
-        return [quotient("memory traffic", sum(crossing), "B", rate, name, "mix under Eq. (10) as printed",
+    hbm_byte, cache_byte = float(details["hbm_byte"][i]), float(details["cache_byte"][i])
+    both = hbm_byte + cache_byte
+    if mixes_rates(platform) and both:
+        cache_byte_per_s = max(memory.cache_byte_per_s, hbm_byte_per_s)
+        rate = float(mixed_rate(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s))
+        name = f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {cache_byte / both:.3g}"
+        return [quotient("memory traffic", both, "B", rate, name, "mix under Eq. (10) as printed",
                          f"HBM, {level} ↔ compute units ({_compulsory(base, i)})")]  # fmt: skip
     if details["hbm_byte"][i]:
         name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
