@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,11 @@ from ..analytic.baseline import Baseline, baseline_of_work
 from ..analytic.errors import InputError, KernelcastError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
-from ..analytic.work import FloatArray, arguments
+from ..analytic.work import Family, FloatArray, arguments
 from .faults import row_faults
 from .rows import Rows, family_rows
 from .segment import Counts, counts_of, work_of
-from .unsaid import unsaid
+from .unsaid import HIDDEN, unsaid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,15 @@ class Group:
     """What was counted of each row, for the family `segment`."""
     unsaid: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     """Where a number that the family's time depends on is not given; see `features.unsaid`."""
+    raw: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Parameters as given, of families that may be asked without some of them; arrays of shape (n,)."""
+
+    def leaving_out(self, rows: NDArray[np.bool_], names: Collection[str]) -> Group:
+        """The flagged rows (n,) as they would be described had nobody given the parameters `names`."""
+        raw = {name: values[rows] for name, values in self.raw.items() if name not in names}
+        labels = self.rows.categories["implementation"][rows]
+        return group_of(self.platform, FAMILIES[self.family], self.family, self.precision, self.cache,
+                        self.index[rows], raw, labels)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -135,10 +145,17 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
         raw = _segment_params(frame, index, raw)
         if counted and "bytes" not in raw:
             raise InputError(f"kernel family {kernel!r} is unknown and the row has no counted flops and bytes")
-    arrays = arguments(family, raw or {family.params[0].name: np.full(index.size, np.nan)}, kernel)
+    raw = raw or {family.params[0].name: np.full(index.size, np.nan)}
+    return group_of(platform, family, kernel, precision, cache, index, raw, implementation[index])
+
+
+def group_of(platform: Platform, family: Family, kernel: str, precision: str, cache: str, index: NDArray[np.intp],
+             raw: Mapping[str, NDArray[Any]], implementation: NDArray[Any]) -> Group:  # fmt: skip
+    """Baseline and features of rows whose parameters are arrays of shape (n,). InputError names parameter and row."""
+    arrays = arguments(family, raw, kernel)
     work = work_of(family, arrays, precision)
     base = baseline_of_work(family, work, precision, platform, cache=cache)
-    rows = family_rows(family, arrays, base, precision, cache, platform, implementation[index])
+    rows = family_rows(family, arrays, base, precision, cache, platform, implementation)
     counts = counts_of(family, arrays, precision, cache)
-    silent = unsaid(family, raw, index.size)
-    return Group(platform, family.name, precision, cache, index, base, rows, counts, silent)
+    return Group(platform, family.name, precision, cache, index, base, rows, counts,
+                 unsaid(family, raw, index.size), raw if family.name in HIDDEN else {})  # fmt: skip

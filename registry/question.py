@@ -42,10 +42,11 @@ class Question:
         """Baseline and features on a platform, and the names of the platform parameters that were read for it."""
         from ..features.describe import Described, Group
         from ..features.rows import family_rows
-        from ..features.unsaid import unsaid
+        from ..features.unsaid import HIDDEN, unsaid
 
         watched, recorder = recording(platform)
-        arrays = arguments(self.family, {k: _cell(v) for k, v in self.params.items()}, self.kernel)
+        raw = {name: np.atleast_1d(_cell(value)) for name, value in self.params.items()}
+        arrays = arguments(self.family, raw, self.kernel)
         with np.errstate(over="ignore", invalid="ignore"):
             work = work_of(self.family, arrays, self.precision)
             if not np.isfinite([work.flop[0], work.compulsory_byte[0], work.working_set_byte[0]]).all():
@@ -59,7 +60,7 @@ class Question:
             raise InputError(f"{self.kernel}: the sizes are too large for a time that a number can hold")
         counts = counts_of(self.family, arrays, self.precision, self.cache)
         group = Group(platform, self.family.name, self.precision, self.cache, np.arange(1), base, rows, counts,
-                      unsaid(self.family, self.params, 1))  # fmt: skip
+                      unsaid(self.family, self.params, 1), raw if self.family.name in HIDDEN else {})  # fmt: skip
         described = Described(base.time_s, base.naive_s, base.bound.seconds, np.array([base.route], dtype=object),
                               base.guard, (group,), {})  # fmt: skip
         return described, used

@@ -75,7 +75,8 @@ def slim(model: Model) -> Model:
         bare_levels = {name: replace(level, booster=without_statistics(level.booster))
                        for name, level in segments.levels.items()}  # fmt: skip
         segments = replace(segments, levels=bare_levels)
-    return replace(model, families={name: bare(model.families[name]) for name in model.families}, segments=segments)
+    families, partials = ({name: bare(models[name]) for name in models} for models in (model.families, model.partials))
+    return replace(model, families=families, partials=partials, segments=segments)
 
 
 def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:

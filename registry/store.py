@@ -33,6 +33,8 @@ FORMAT = 1
 MODEL_FILE = "model.json"
 WHOLE = "difficulty"
 """Stem of the files that belong to the model and not to one family."""
+LAZY = ("families", "partials")
+"""Fields that hold family models, each read on first use."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9_]+(\.[0-9]+)?\.(ubj\.gz|npz)")
 _WAY_OUT = "train it anew with `kernelcast train`, or choose another with --model (see `kernelcast models`)"
 
@@ -65,11 +67,12 @@ def _packed(stem: str, value: Any, files: dict[str, bytes]) -> dict[str, Any]:
 def model_files(model: Model) -> dict[str, bytes]:
     """Every file of a model, by name."""
     files: dict[str, bytes] = {}
-    families = {name: _packed(name, model.families[name], files) for name in sorted(model.families)}
-    whole = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.name != "families"}
+    lazy = {kind: {name: _packed(name, models[name], files) for name in sorted(models)}
+            for kind in LAZY for models in [getattr(model, kind)]}  # fmt: skip
+    whole = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.name not in LAZY}
     content = {
         "model": _packed(WHOLE, whole, files),
-        "families": families,
+        **lazy,
         "files": {name: {"sha256": _sha256(data), "bytes": len(data)} for name, data in files.items()},
     }
     outer = {"format": FORMAT, "sha256": _sha256(_canonical(content)), "content": content}
@@ -193,7 +196,8 @@ def read_model(folder: Path) -> Model:
     files = _Files(folder, content["files"])
     whole = files.unpack(content["model"])
     try:
-        return Model(families=LazyFamilies(files, content["families"]), **whole)
+        families, partials = (LazyFamilies(files, content.get(kind, {})) for kind in LAZY)
+        return Model(families=families, partials=partials, **whole)
     except TypeError:
         raise InputError(f"{folder / MODEL_FILE}: written by another version of kernelcast; {_WAY_OUT}") from None
 

@@ -17,6 +17,7 @@ from ..features.segment import least_s
 from .bands import Bands
 from .encode import MISSING
 from .family import FamilyModel, Part, learned_as, part_of
+from .partial import Asked, Judge, by_what_is_said
 from .residual import to_residual, to_time
 from .segment import SegmentModel
 
@@ -72,6 +73,17 @@ def typical_of(typical: Mapping[str, float], family: str, regime: NDArray[Any]) 
     return np.array([typical.get(f"{family}|{label}", whole) for label in labels])[codes]
 
 
+def sigma_of(judge: Judge, label: str, part: Part, disagreement: Floats, correction: Floats) -> Floats:
+    """Difficulty of each row of a family by its judge: the expected size of |log(measured ÷ predicted)|."""
+    typical = typical_of(judge.typical, label, part.regime)
+    if judge.difficulty is None:
+        return np.maximum(np.exp(typical), SMALLEST_SIGMA)
+    from xgboost import DMatrix
+
+    x = difficulty_rows(part.rows, typical, disagreement, correction)
+    return np.maximum(np.exp(np.asarray(judge.difficulty.predict(DMatrix(x)), dtype=np.float64)), SMALLEST_SIGMA)
+
+
 @dataclass
 class Model:
     """A trained hybrid for one platform. `meta` says where it comes from: rows, digest, split, metrics, version."""
@@ -91,16 +103,18 @@ class Model:
     """Scores of rows predicted without their implementation's label: the band of one that was never seen."""
     segments: SegmentModel | None = None
     """Profiled kernels of no known family; None where too few families were measured to learn them from."""
+    partials: Mapping[str, FamilyModel] = field(default_factory=dict)
+    """Families for questions that leave statistics out, by `partial.name_of`."""
+    partial_judge: Judge | None = None
+
+    @property
+    def judge(self) -> Judge:
+        """What bounds the errors of the whole families."""
+        return Judge(self.difficulty, self.typical, self.bands)
 
     def sigma(self, family: str, part: Part, disagreement: Floats, correction: Floats) -> Floats:
         """Difficulty of each row: the expected size of |log(measured ÷ predicted)|."""
-        typical = typical_of(self.typical, family, part.regime)
-        if self.difficulty is None:
-            return np.maximum(np.exp(typical), SMALLEST_SIGMA)
-        from xgboost import DMatrix
-
-        x = difficulty_rows(part.rows, typical, disagreement, correction)
-        return np.maximum(np.exp(np.asarray(self.difficulty.predict(DMatrix(x)), dtype=np.float64)), SMALLEST_SIGMA)
+        return sigma_of(self.judge, family, part, disagreement, correction)
 
     def predict(self, described: Described, level: float = 0.9, *, left_open: bool = False) -> Predicted:
         """Times and bands of described rows (all of this model's platform).
@@ -114,14 +128,17 @@ class Model:
                         np.full(n, "", dtype=object), np.full(n, "", dtype=object))  # fmt: skip
         for group in described.groups:
             if group.family in self.families:
-                self._predict_group(group, self.families[group.family], level, out, left_open)
+                model = self.families[group.family]
+                for asked in by_what_is_said(group, model, self.judge, self.partials, self.partial_judge):
+                    self._predict_group(asked, level, out, left_open)
             elif group.counts is not None and self.segments is not None:
                 self._predict_counted(group, self.segments, level, out)
             else:
                 self._predict_unseen(group, level, out)
         return out
 
-    def _predict_group(self, group: Group, model: FamilyModel, level: float, out: Predicted, left_open: bool) -> None:
+    def _predict_group(self, asked: Asked, level: float, out: Predicted, left_open: bool) -> None:
+        group, model, missing = asked.group, asked.model, asked.missing
         taken = learned_as(group.precision, model.domain.precisions)
         part = part_of(group, model.reference, model.domain.implementations, taken)
         index = group.index
@@ -133,8 +150,8 @@ class Model:
         far = model.beyond_s(part)
         out.predicted_s[index] = to_time(trust * to_residual(to_time(correction, base), far), far)
         out.calibrated_s[index] = base
-        sigma = self.sigma(group.family, part, disagreement, correction)
-        half, pooled = self.bands.half_width(sigma, np.full(index.size, group.family), level, part.regime)
+        sigma = sigma_of(asked.judge, asked.label, part, disagreement, correction)
+        half, pooled = asked.judge.bands.half_width(sigma, np.full(index.size, asked.label), level, part.regime)
         note = np.full(index.size, "", dtype=object)
         names = part.rows.categories["implementation"].astype(str)
         # a table that names no implementation at all says nothing about which ones it holds
@@ -167,9 +184,10 @@ class Model:
         _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
         _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {100 * level:g} % band")
         silent = np.zeros(index.size, dtype=bool)
-        for rows, words in model.unsaid(group):
+        for rows, words in model.unsaid(group) if asked.label == group.family else ():
             silent |= rows
             _add(note, rows, lambda i, words=words: words)
+        _add(note, missing != "", lambda i: f"{missing[i]} not given: by a model and a band that do not ask for it")
         _add(note, silent, lambda i: "the band is of runs that say so, and too narrow for one that does not")
         if model.note:
             _add(note, np.ones(index.size, dtype=bool), lambda i: model.note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from .bands import Bands, fit_bands
 from .encode import Encoder
 from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
+from .partial import Judge, extents, masked, name_of
 from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, smooth_for, to_residual
 from .segment import fit_segments
 from .splits import folds
@@ -50,11 +51,14 @@ class _Learned:
     """Out-of-fold log(measured ÷ predicted)."""
     disagreement: Floats
     correction: Floats
+    label: str
+    """The family, or what it is called where it was learned without some of its statistics."""
 
 
-def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
+def _learn_family(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
                   quick: bool) -> _Learned:  # fmt: skip
     """Cross-fit one family over the folds, choose its members by out-of-fold error, then fit on all of its rows."""
+    name = groups[0].family
     reference = reference_implementations(groups)
     parts = [part_of(group, reference) for group in groups]
     encoder = Encoder.fit([part.rows for part in parts])
@@ -95,7 +99,7 @@ def _learn_family(name: str, groups: Sequence[Group], time_s: Floats, fold: NDAr
         final.residual.process_weight = weight
     elif learn:
         final.note = "calibrated analytic: the residual did not improve on it out of fold"
-    return _Learned(final, index, parts, fold[index], target - correction, disagreement, correction)
+    return _Learned(final, index, parts, fold[index], target - correction, disagreement, correction, label)
 
 
 def _choose(target: Floats, trees: Floats, members: Mapping[str, Floats]) -> tuple[str, float, bool]:
@@ -117,10 +121,10 @@ def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int)
     """Difficulty of a row, cross-fitted over the same folds, and the conformal scores it normalises."""
     magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
     fold = np.concatenate([item.fold for item in learned])
-    family = np.concatenate([np.full(len(item.index), item.model.family) for item in learned])
+    family = np.concatenate([np.full(len(item.index), item.label) for item in learned])
     typical = _typical(learned) | {"": float(np.median(magnitude))}
     x = np.concatenate([
-        difficulty_rows(part.rows, typical_of(typical, item.model.family, part.regime), item.disagreement[a:b],
+        difficulty_rows(part.rows, typical_of(typical, item.label, part.regime), item.disagreement[a:b],
                         item.correction[a:b])
         for item in learned for part, a, b in _slices(item)
     ])  # fmt: skip
@@ -157,10 +161,10 @@ def _typical(learned: Sequence[_Learned]) -> dict[str, float]:
     for item in learned:
         size = np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0)
         regime = np.concatenate([part.regime for part in item.parts]).astype(str)
-        out[item.model.family] = float(np.median(size))
+        out[item.label] = float(np.median(size))
         labels, counts = np.unique(regime, return_counts=True)
         out |= {
-            f"{item.model.family}|{label}": float(np.median(size[regime == label]))
+            f"{item.label}|{label}": float(np.median(size[regime == label]))
             for label, count in zip(labels, counts, strict=True)
             if count >= FEWEST_ROWS
         }
@@ -234,9 +238,23 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     families = {item.model.family: item.model for item in learned}
     meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
             "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
-    return Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
-                 meta, stranger_bands([(item.model, item.parts) for item in learned], time_s),
-                 fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
+    model = Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
+                  meta, stranger_bands([(item.model, item.parts) for item in learned], time_s),
+                  fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
+    # what a quick look left out is said, not learned
+    hidden = {} if quick else _hidden(by_family, [name for name, known in families.items() if known.residual])
+    without = _each({name: masked(by_family[family], left_out) for name, (family, left_out) in hidden.items()},
+                    learn, progress)  # fmt: skip
+    if not without:
+        return model
+    judge = Judge(*_fit_difficulty(without, group, seed), {name: left_out for name, (_, left_out) in hidden.items()})
+    return replace(model, partials={item.label: item.model for item in without}, partial_judge=judge)
+
+
+def _hidden(by_family: Mapping[str, list[Group]], families: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Name → (family, parameters left out) of every partial model worth having."""
+    return {name_of(family, number): (family, left_out)
+            for family in families for number, left_out in extents(family, by_family[family])}  # fmt: skip
 
 
 def refusals(described: Described) -> dict[str, Any]:
@@ -255,8 +273,9 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
     described = described or describe(frame)
     time_s = np.asarray(frame["time_s"], dtype=np.float64)
 
-    def again(family: str, groups: list[Group]) -> FamilyModel:
-        known = checked.families.get(family)
+    def again(label: str, groups: list[Group]) -> FamilyModel:
+        family = groups[0].family
+        known = checked.families.get(label) if label == family else checked.partials[label]
         reference = reference_implementations(groups)
         parts = [part_of(group, reference) for group in groups]
         smooth = known.residual.smooth if known is not None and known.residual is not None else ""
@@ -268,12 +287,17 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
         model.note = known.note if known is not None else "calibrated analytic: no held-out row to check a residual on"
         return model
 
-    families = {model.family: model for model in _each(_by_family(described), again, progress)}
+    whole = _by_family(described)
+    judge = checked.partial_judge
+    without = {name: masked(whole[checked.partials[name].family], hidden)
+               for name, hidden in (judge.hidden if judge is not None else {}).items()}  # fmt: skip
+    fitted = dict(zip(sorted(whole | without), _each(whole | without, again, progress), strict=True))
     rows = int(np.isfinite(described.baseline_s).sum())
     quick = bool(checked.meta.get("quick"))
     segments = checked.segments if quick else fit_segments(frame, described, seed=seed)
     meta = {**checked.meta, "rows": rows, **refusals(described)}
-    return replace(checked, name=name or checked.name, families=families, meta=meta, segments=segments)  # fmt: skip
+    return replace(checked, name=name or checked.name, families={name: fitted[name] for name in whole}, meta=meta,
+                   segments=segments, partials={name: fitted[name] for name in without})  # fmt: skip
 
 
 def _scores(item: _Learned) -> dict[str, float]:

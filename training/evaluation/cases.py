@@ -81,6 +81,25 @@ def _own_family(family: str) -> Callable[[Limits], list[Parts]]:
     return build
 
 
+SAID = {"all": None, "no label": 0, "only sizes": -1}
+"""What the questions of `_unsaid` say, and the extent of `features.unsaid.HIDDEN` they leave out."""
+
+
+def _unsaid(limits: Limits) -> list[Parts]:
+    """Every test row three times: with all its statistics, without its label, with what a family cannot do without."""
+    import pandas as pd
+
+    from ...features.unsaid import HIDDEN
+
+    tables = (sources.own(name) for name in ("h200", "h200-more"))
+    frame, more = (table[table["kernel"].isin(list(HIDDEN))].reset_index(drop=True) for table in tables)
+    (parts,) = _own_parts(frame, more, limits)
+    asked = [parts.test if extent is None else sources.asked_with_less(parts.test, extent) for extent in SAID.values()]
+    test = pd.concat([rows.assign(said=said) for said, rows in zip(SAID, asked, strict=True)], ignore_index=True)
+    subsets = {f"said: {said}": _equals("said", said) for said in SAID}
+    return [Parts(parts.train, test, subsets, ("kernel", "said"))]
+
+
 def _equals(column: str, value: str) -> Callable[[pd.DataFrame], NDArray[np.bool_]]:
     return lambda rows: np.asarray(rows[column] == value, dtype=bool)
 
@@ -159,6 +178,9 @@ CASES: dict[str, Case] = {
              "hash; training: its other groups and those of h200-more.parquet, no group on both sides", _own),
         Case("own-h200-bfs", "H200, breadth-first search: unseen graphs",
              "20 % of the graphs held out by hash; level count and degrees of a graph are known", _own_family("bfs")),
+        Case("unsaid-h200", "H200, sparse, graph and gather kernels: unseen groups, asked with fewer statistics",
+             "the split of own-h200, these families alone; every test row is asked three times: as it is, without the "
+             "label that says how it was made, and with the sizes alone", _unsaid),
         Case("gemm-b200", "B200 GEMM: unseen sites, all precisions and software stacks", _SITE, _sites("b200", "gemm")),
         Case("gemm-h200", "H200 GEMM: unseen sites", _SITE, _sites("h200", "gemm")),
         Case("gemm-h100", "H100 GEMM: unseen sites", _SITE, _sites("h100-sxm", "gemm")),

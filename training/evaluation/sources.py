@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -55,6 +56,17 @@ def site_test(frame: pd.DataFrame) -> NDArray[np.bool_]:
 def hash_test(frame: pd.DataFrame, fraction: float = 0.2, seed: int = 0) -> NDArray[np.bool_]:
     """Test rows: `fraction` of the groups by hash."""
     return group_draw(frame["group"], seed) < fraction
+
+
+def asked_with_less(frame: pd.DataFrame, extent: int) -> pd.DataFrame:
+    """The rows as a table would hold them that leaves out what extent number `extent` of their family does."""
+    from ...features.unsaid import HIDDEN
+
+    def shorter(kernel: str, params: str) -> str:
+        hidden = HIDDEN[kernel][extent]
+        return json.dumps({name: value for name, value in json.loads(params).items() if name not in hidden})
+
+    return frame.assign(params=[shorter(*row) for row in zip(frame["kernel"], frame["params"], strict=True)])
 
 
 def sample(frame: pd.DataFrame, rows: int | None, seed: int = 0) -> pd.DataFrame:
