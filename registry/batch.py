@@ -12,11 +12,12 @@ from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import load_platform
 from ..features.faults import row_faults
-from .predictor import answer, check_level
+from .predictor import Answer, answer, check_level
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..analytic.platform import Platform
     from ..training.model import Model
 
 COLUMNS = (
@@ -98,9 +99,12 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
             continue
         part = frame.iloc[here].reset_index(drop=True)
         described = describe(part, {platform_id: platform})
-        given = answer(described, platform, level=level, model=model, analytic=analytic, overridden=tuple(overrides),
-                       left_open=True)  # fmt: skip
+
+        options: dict[str, Any] = {"level": level, "model": model, "analytic": analytic,
+                                   "overridden": tuple(overrides), "left_open": True}  # fmt: skip
+        given = answer(described, platform, **options)
         predicted = given.predicted
+        _reach_to_cold(given, part, platform, options)
         fine = np.isfinite(predicted.predicted_s)
         bounded = fine & np.isfinite(predicted.upper_s)
         out["baseline_s"][here] = described.baseline_s
@@ -119,6 +123,26 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
         notes[~fine & (notes == "")] = "no finite time: the sizes are too large"
         out["note"][here] = notes
     return out
+
+
+def _reach_to_cold(given: Answer, rows: pd.DataFrame, platform: Platform, options: Mapping[str, Any]) -> None:
+    """Widen the bands of rows whose cache state is stated to be unknown so that they hold a cold call's too, in place.
+
+    They are predicted warm, as timing loops mostly are. Where no cold run was trained on there is nothing to reach for.
+    """
+    from ..features.describe import describe
+
+    at = np.flatnonzero(np.asarray(rows["cache"].astype(str) == "unknown"))
+    if not at.size:
+        return
+    asked = rows.iloc[at].assign(cache="cold").reset_index(drop=True)
+    cold, warm = answer(describe(asked, {platform.id: platform}), platform, **options).predicted, given.predicted
+    learned = cold.in_domain & np.isfinite(cold.upper_s)
+    warm.upper_s[at] = np.where(learned, np.fmax(warm.upper_s[at], cold.upper_s), warm.upper_s[at])
+    warm.lower_s[at] = np.where(learned, np.fmin(warm.lower_s[at], cold.lower_s), warm.lower_s[at])
+    notes = given.note[at]
+    _prefix(notes, learned, "cache state unknown: predicted warm, the band reaches to a cold call")
+    given.note[at] = notes
 
 
 def read_questions(path: str, *, needs_platform: bool, skip_bad: bool = False) -> pd.DataFrame:

@@ -117,3 +117,13 @@ def test_the_whole_training_table_at_once(stored: Path, small_model: Model, smal
     error = np.abs(done["predicted_s"] / small_runs["time_s"] - 1.0)
     assert error.median() < 0.05  # the noise that was put in
     assert ((done["lower_s"] <= done["predicted_s"]) & (done["predicted_s"] <= done["upper_s"])).all()
+
+
+def test_an_unknown_cache_state_is_predicted_warm_with_a_band_that_holds_a_cold_call(home: Path) -> None:
+    frame = pd.DataFrame({"platform": "h200", "kernel": "vector_add", "precision": "fp32", "params": '{"n":3000000}',
+                          "implementation": "torch", "cache": ["warm", "cold", "unknown"]})  # fmt: skip
+    warm, cold, unknown = predict_runs(frame).to_dict("records")
+    assert unknown["predicted_s"] == warm["predicted_s"]
+    assert unknown["upper_s"] == cold["upper_s"] > warm["upper_s"]
+    assert unknown["lower_s"] == min(warm["lower_s"], cold["lower_s"])
+    assert unknown["note"].startswith("cache state unknown: ") and "cache" not in warm["note"]
