@@ -105,6 +105,7 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
         given = answer(described, platform, **options)
         predicted = given.predicted
         _reach_to_cold(given, part, platform, options)
+        _reach_to_host(given, part, platform)
         fine = np.isfinite(predicted.predicted_s)
         bounded = fine & np.isfinite(predicted.upper_s)
         out["baseline_s"][here] = described.baseline_s
@@ -143,6 +144,24 @@ def _reach_to_cold(given: Answer, rows: pd.DataFrame, platform: Platform, option
     notes = given.note[at]
     _prefix(notes, learned, "cache state unknown: predicted warm, the band reaches to a cold call")
     given.note[at] = notes
+
+
+def _reach_to_host(given: Answer, rows: pd.DataFrame, platform: Platform) -> None:
+    """Say of rows whose time is stated to hold more than kernels that the rest is not predicted, in place.
+
+    What a clock on the host adds to a kernel is known to be something up to two events around an empty one: the band of
+    such a row reaches so far up. Transfers have no bound, so that their rows claim no coverage."""
+    scope = np.asarray(rows["scope"].astype(str)) if "scope" in rows else np.full(len(rows), "")
+    wall, moved = scope == "wall", scope == "kernel+transfers"
+    latency = platform.get("kernel_launch_latency_event_bracketed")
+    added = None if latency is None else latency - (platform.get("empty_kernel_duration") or 0.0)
+    if added is not None:
+        given.predicted.upper_s[wall] += added
+        _prefix(given.note, wall, f"wall time: predicted without the host, the band reaches {1e6 * added:.2g} us on")
+    else:
+        _prefix(given.note, wall, "wall time: predicted without the host, whose share was not measured on this GPU")
+    _prefix(given.note, moved, "transfers are not predicted")
+    given.predicted.in_domain[moved | (wall if added is None else False)] = False
 
 
 def read_questions(path: str, *, needs_platform: bool, skip_bad: bool = False) -> pd.DataFrame:

@@ -127,3 +127,15 @@ def test_an_unknown_cache_state_is_predicted_warm_with_a_band_that_holds_a_cold_
     assert unknown["upper_s"] == cold["upper_s"] > warm["upper_s"]
     assert unknown["lower_s"] == min(warm["lower_s"], cold["lower_s"])
     assert unknown["note"].startswith("cache state unknown: ") and "cache" not in warm["note"]
+
+
+def test_a_wall_time_reaches_as_far_as_the_host_may_add_and_transfers_claim_nothing(home: Path) -> None:
+    frame = pd.DataFrame({"platform": "h200", "kernel": "vector_add", "precision": "fp32", "params": '{"n":3000000}',
+                          "implementation": "torch", "scope": ["kernel", "wall", "kernel+transfers"]})  # fmt: skip
+    kernel, wall, moved = predict_runs(frame).to_dict("records")
+    assert wall["predicted_s"] == kernel["predicted_s"] and wall["lower_s"] == kernel["lower_s"]
+    assert 1e-6 < wall["upper_s"] - kernel["upper_s"] < 1e-5 and wall["note"].startswith("wall time: ")
+    assert [row["in_domain"] for row in (kernel, wall, moved)] == [True, True, False]
+    assert "transfers are not predicted" in moved["note"] and moved["upper_s"] == kernel["upper_s"]
+    (elsewhere,) = predict_runs(frame.iloc[1:2].assign(platform="t4")).to_dict("records")
+    assert not elsewhere["in_domain"] and "not measured on this GPU" in elsewhere["note"]
