@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +138,7 @@ class Model:
         return out
 
     def _predict_group(self, asked: Asked, level: float, out: Predicted, left_open: bool) -> None:
-        group, model, missing = asked.group, asked.model, asked.missing
+        group, model = asked.group, asked.model
         taken = learned_as(group.precision, model.domain.precisions)
         part = part_of(group, model.reference, model.domain.implementations, taken)
         index = group.index
@@ -148,54 +148,45 @@ class Model:
         # what was learned inside the box misleads outside
         trust = np.maximum(1.0 - distance / TRUST_OCTAVES, 0.0)
         far = model.beyond_s(part)
-        out.predicted_s[index] = to_time(trust * to_residual(to_time(correction, base), far), far)
-        out.calibrated_s[index] = base
+        centre = to_time(trust * to_residual(to_time(correction, base), far), far)
         sigma = sigma_of(asked.judge, asked.label, part, disagreement, correction)
         half, pooled = asked.judge.bands.half_width(sigma, np.full(index.size, asked.label), level, part.regime)
-        note = np.full(index.size, "", dtype=object)
-        names = part.rows.categories["implementation"].astype(str)
-        # a table that names no implementation at all says nothing about which ones it holds
-        unnamed = set(model.domain.implementations) <= set(MISSING)
-        known = np.isin(names, model.domain.implementations) | unnamed
+        named = _named(group, part, model, left_open)
+        if named.strange.any():
+            half = np.where(named.strange, self._stranger_half(group.family, half, level), half)
         seen = group.precision in model.domain.precisions
-        given = canonical_labels(group.rows.categories["implementation"]).astype(str)
-        renamed = known & ~np.isin(given, MISSING) & (given != names)
-        half = half * np.where(renamed, SAME_LIBRARY, 1.0)
-        strange = 1.0 if seen else TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
-        unsaid = np.isin(given, MISSING) & model.ambiguous & left_open
-        if not known.all() or unsaid.any():
-            half = np.where(known & ~unsaid, half, self._stranger_half(group.family, half, level))
+        silent, unsaid = _unsaid(asked)
+        remarks = [
+            Remark(distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
+                   f"faded towards the analytic time, band widened x{1.0 + distance[i]:.3g}", 1.0 + distance),
+            *named.remarks,
+            *self._of_platform(group, taken, seen),
+            Remark(pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows"),
+            Remark(~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {100 * level:g} % band"),
+            *unsaid,
+            Remark(np.full(index.size, bool(model.note)), lambda i: model.note),
+        ]  # fmt: skip
+        note = np.full(index.size, "", dtype=object)
+        for remark in remarks:
+            half = half * np.where(remark.rows, remark.factor, 1.0)
+            _add(note, remark.rows, remark.words)
+        out.predicted_s[index], out.calibrated_s[index], out.sigma[index] = centre, base, sigma
+        out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
+        sure = seen and not self.meta.get("unseen_platform", False)
+        out.in_domain[index] = (distance <= 0) & ~named.unknown & ~silent & sure
+        out.note[index], out.implementation[index] = note, part.rows.categories["implementation"].astype(str)
+
+    def _of_platform(self, group: Group, taken: str, seen: bool) -> list[Remark]:
+        """What is to be said where precision or architecture are not those of the training rows."""
         learned_from = self.meta.get("architectures", {}).get(group.family, [])
         foreign = bool(learned_from) and group.platform.arch not in learned_from
-        half = half * (1.0 + distance) * strange * (NEW_ARCHITECTURE if foreign else 1.0)
-        _add(note, distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
-             f"faded towards the analytic time, band widened x{1.0 + distance[i]:.3g}")  # fmt: skip
-        _add(note, renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
-             f"x{SAME_LIBRARY:g}")  # fmt: skip
-        _add(note, unsaid, lambda i: f"implementation not given, taken for {names[i]}, band from how far apart "
-             "they are")  # fmt: skip
-        meant = {name: _meant(name, model.domain.implementations) for name in np.unique(names[~known]).tolist()}
-        _add(note, ~known, lambda i: f"implementation {str(names[i])!r} not in training{meant[str(names[i])]}, band "
-             "from how far those that are differ")  # fmt: skip
-        _add(note, np.full(index.size, not seen), lambda i: f"precision {group.precision} not in training for "
-             f"{group.family}{f', taken for {taken}' if taken != group.precision else ''}, band widened x{strange:g}")
-        _add(note, np.full(index.size, foreign), lambda i: f"no run of a {group.platform.arch} GPU in training, band "
-             f"widened x{NEW_ARCHITECTURE:g}")  # fmt: skip
-        _add(note, pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows")
-        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {100 * level:g} % band")
-        silent = np.zeros(index.size, dtype=bool)
-        for rows, words in model.unsaid(group) if asked.label == group.family else ():
-            silent |= rows
-            _add(note, rows, lambda i, words=words: words)
-        _add(note, missing != "", lambda i: f"{missing[i]} not given: by a model and a band that do not ask for it")
-        _add(note, silent, lambda i: "the band is of runs that say so, and too narrow for one that does not")
-        if model.note:
-            _add(note, np.ones(index.size, dtype=bool), lambda i: model.note)
-        out.sigma[index] = sigma
-        centre = out.predicted_s[index]
-        out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
-        out.in_domain[index] = (distance <= 0) & seen & known & ~silent & (not self.meta.get("unseen_platform", False))
-        out.note[index], out.implementation[index] = note, names
+        twin, strange = taken != group.precision, TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
+        return [
+            Remark(np.full(group.index.size, not seen), lambda i: f"precision {group.precision} not in training for "
+                   f"{group.family}{f', taken for {taken}' if twin else ''}, band widened x{strange:g}", strange),
+            Remark(np.full(group.index.size, foreign), lambda i: f"no run of a {group.platform.arch} GPU in training, "
+                   f"band widened x{NEW_ARCHITECTURE:g}", NEW_ARCHITECTURE),
+        ]  # fmt: skip
 
     def _stranger_half(self, family: str, half: Floats, level: float) -> Floats:
         """Half-width where the implementation is not known: from rows predicted without their label."""
@@ -228,6 +219,56 @@ class Model:
         out.note[index] = (f"{group.family} has no measured run on {self.platform}: analytic only, "
                            "band from the analytic error of other families")  # fmt: skip
         out.implementation[index] = group.rows.categories["implementation"]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to say of the flagged rows (n,), words(i), and by how much it widens their half-width."""
+
+    rows: NDArray[np.bool_]
+    words: Callable[[int], str]
+    factor: float | Floats = 1.0
+
+
+@dataclass(frozen=True)
+class Named:
+    """Whose kernels the rows are: `unknown` to the model, `strange` where the band is that of anybody's."""
+
+    unknown: NDArray[np.bool_]
+    strange: NDArray[np.bool_]
+    remarks: tuple[Remark, ...]
+
+
+def _named(group: Group, part: Part, model: FamilyModel, left_open: bool) -> Named:
+    """What the implementation of each row is to the model."""
+    learned = model.domain.implementations
+    names = part.rows.categories["implementation"].astype(str)
+    given = canonical_labels(group.rows.categories["implementation"]).astype(str)
+    # a table that names no implementation at all says nothing about which ones it holds
+    unnamed = set(learned) <= set(MISSING)
+    unknown = ~(np.isin(names, learned) | unnamed)
+    renamed = ~unknown & ~np.isin(given, MISSING) & (given != names)
+    unsaid = np.isin(given, MISSING) & model.ambiguous & left_open
+    meant = {name: _meant(name, learned) for name in np.unique(names[unknown]).tolist()}
+    return Named(unknown, unknown | unsaid, (
+        Remark(renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
+               f"x{SAME_LIBRARY:g}", SAME_LIBRARY),
+        Remark(unsaid, lambda i: f"implementation not given, taken for {names[i]}, band from how far apart they are"),
+        Remark(unknown, lambda i: f"implementation {str(names[i])!r} not in training{meant[str(names[i])]}, band from "
+               "how far those that are differ"),
+    ))  # fmt: skip
+
+
+def _unsaid(asked: Asked) -> tuple[NDArray[np.bool_], list[Remark]]:
+    """(rows whose band does not know what they leave out, what is to be said of that and of what is done without)."""
+    left_out = asked.model.unsaid(asked.group) if asked.label == asked.group.family else []
+    none = np.zeros(asked.group.index.size, dtype=bool)
+    silent = np.any([none, *(rows for rows, _ in left_out)], axis=0)
+    return silent, [
+        *(Remark(rows, lambda i, words=words: words) for rows, words in left_out),  # type: ignore[misc]
+        Remark(asked.missing != "", lambda i: f"by a model and a band that do without {asked.missing[i]}"),
+        Remark(silent, lambda i: "the band is of runs that say so, and too narrow for one that does not"),
+    ]
 
 
 def _add(note: NDArray[Any], where: NDArray[np.bool_], text: Any) -> None:

@@ -85,6 +85,12 @@ def _missing(group: Group, name: str, known: Sequence[str] | None = None) -> NDA
     return np.isin(given, MISSING) | (~np.isin(given, known) if known is not None else False)
 
 
+def _said(group: Group, name: str, row: Any) -> str:
+    """A parameter that is as good as missing, in words."""
+    label = str(group.rows.categories[name][row]) if name in group.rows.categories else ""
+    return name if label in MISSING else f"{name} {label[:40]!r} (of no training run)"
+
+
 def by_what_is_said(group: Group, model: FamilyModel, judge: Judge, partials: Mapping[str, FamilyModel],
                     partial_judge: Judge | None) -> Iterator[Asked]:  # fmt: skip
     """The rows of a group with the model that asks for no more than they say.
@@ -107,6 +113,6 @@ def by_what_is_said(group: Group, model: FamilyModel, judge: Judge, partials: Ma
     for number in np.unique(chosen):
         rows, name = chosen == number, options[number] if number >= 0 else group.family
         left_out = hidden.get(name, ())
-        words = [", ".join(p for p in left_out if lacks[p][i]) for i in np.flatnonzero(rows)]
+        words = [", ".join(_said(group, p, i) for p in left_out if lacks[p][i]) for i in np.flatnonzero(rows)]
         used = (partials[name], partial_judge) if number >= 0 else (model, judge)
         yield Asked(group.leaving_out(rows, left_out), name, *used, np.array(words, dtype=object))

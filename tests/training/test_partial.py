@@ -51,7 +51,7 @@ def test_a_band_without_the_statistic_covers_and_the_whole_model_stays_as_it_was
     assert min(covered) > 0.9 - error
     assert np.median(less.upper_s / less.predicted_s) > np.median(whole.upper_s / whole.predicted_s)
     assert set(whole.note[whole.in_domain]) == {""}
-    assert all(note.startswith("order not given: by a model and a band") for note in less.note[less.in_domain])
+    assert all(note == "by a model and a band that do without order" for note in less.note[less.in_domain])
     alone = model.families["gather"]
     part = describe(test).groups[0]
     np.testing.assert_array_equal(whole.in_domain[part.index], alone.domain.outside(part.rows)[0] <= 0)
@@ -68,7 +68,9 @@ def test_rows_of_one_table_each_get_the_model_of_what_they_say(gathers: pd.DataF
     np.testing.assert_allclose(together[1::2], whole[1::2], rtol=1e-12)
     strange = rows.assign(params=[json.dumps(json.loads(p) | {"order": "zigzag"}) for p in rows["params"]])
     # a label nobody trained on says as much as none
-    np.testing.assert_allclose(model.predict(describe(strange)).predicted_s, less, rtol=1e-12)
+    answer = model.predict(describe(strange))
+    np.testing.assert_allclose(answer.predicted_s, less, rtol=1e-12)
+    assert all(note.endswith("do without order 'zigzag' (of no training run)") for note in answer.note)
 
 
 def test_it_survives_its_file_and_a_refit_keeps_its_band(gathers: pd.DataFrame, model: Model, tmp_path: Any) -> None:
