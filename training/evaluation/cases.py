@@ -81,12 +81,12 @@ def _own_family(family: str) -> Callable[[Limits], list[Parts]]:
     return build
 
 
-SAID = {"all": None, "no label": 0, "only sizes": -1}
+SAID = {"all": None, "no label": 0, "sizes alone": -1}
 """What the questions of `_unsaid` say, and the extent of `features.unsaid.HIDDEN` they leave out."""
 
 
 def _unsaid(limits: Limits) -> list[Parts]:
-    """Every test row three times: with all its statistics, without its label, with what a family cannot do without."""
+    """Every test row three times: as it is, without what other people's tables lack, with the sizes alone."""
     import pandas as pd
 
     from ...features.unsaid import HIDDEN
@@ -180,7 +180,7 @@ CASES: dict[str, Case] = {
              "20 % of the graphs held out by hash; level count and degrees of a graph are known", _own_family("bfs")),
         Case("unsaid-h200", "H200, sparse, graph and gather kernels: unseen groups, asked with fewer statistics",
              "the split of own-h200, these families alone; every test row is asked three times: as it is, without the "
-             "label that says how it was made, and with the sizes alone", _unsaid),
+             "label that says how its input was made and what goes with it, and with the sizes alone", _unsaid),
         Case("gemm-b200", "B200 GEMM: unseen sites, all precisions and software stacks", _SITE, _sites("b200", "gemm")),
         Case("gemm-h200", "H200 GEMM: unseen sites", _SITE, _sites("h200", "gemm")),
         Case("gemm-h100", "H100 GEMM: unseen sites", _SITE, _sites("h100-sxm", "gemm")),
