@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .bands import Bands
     from .family import FamilyModel
 
+MADE = "structure"
+FEWEST_KINDS = 4
+"""Kinds of inputs from which one can be left out."""
 FEWEST_ROWS = 200
 """A family with fewer training rows keeps the one model it has, whose answers then say what was left out."""
 
@@ -83,6 +86,22 @@ def _missing(group: Group, name: str, known: Sequence[str] | None = None) -> NDA
         return absent(group.raw.get(name), group.index.size)
     given = labels.astype(str)
     return np.isin(given, MISSING) | (~np.isin(given, known) if known is not None else False)
+
+
+def kinds(groups: Sequence[Group], fold: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    """Folds by how inputs were made, shaped as `fold` (one of every row of the frame); None where that is not told.
+
+    Who does not say how an input was made may have one that no generator of the training runs made. What a model does
+    on a kind of input that it never saw is what its band has to know, so every kind is left out in turn.
+    """
+    made = [group.rows.categories[MADE].astype(str) for group in groups if MADE in group.rows.categories]
+    labels = np.concatenate(made) if made else np.array([], dtype=str)
+    known = sorted(set(labels.tolist()) - set(MISSING))
+    if len(known) < FEWEST_KINDS:
+        return None
+    out = fold.copy()
+    out[np.concatenate([group.index for group in groups])] = np.searchsorted(known, labels)
+    return out
 
 
 def _said(group: Group, name: str, row: Any) -> str:

@@ -17,7 +17,7 @@ from .bands import Bands, fit_bands
 from .encode import Encoder
 from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
-from .partial import Judge, extents, masked, name_of
+from .partial import Judge, extents, kinds, masked, name_of
 from .residual import FEWEST_ROWS, LEARN_FROM, fit_booster, smooth_for, to_residual
 from .segment import fit_segments
 from .splits import folds
@@ -53,6 +53,8 @@ class _Learned:
     correction: Floats
     label: str
     """The family, or what it is called where it was learned without some of its statistics."""
+    scored: NDArray[np.bool_] | None = None
+    """Rows whose scores make the band; all where not given."""
 
 
 def _learn_family(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
@@ -131,9 +133,14 @@ def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int)
     error = np.concatenate([item.error for item in learned])
     regime = np.concatenate([part.regime for item in learned for part in item.parts])
     groups = np.concatenate([group[item.index] for item in learned])
+    scored = np.concatenate([np.ones(len(i.index), dtype=bool) if i.scored is None else i.scored for i in learned])
+
+    def bands(sigma: Floats) -> Bands:
+        labels = (family[scored], regime[scored], groups[scored])
+        return fit_bands(error[scored], np.maximum(sigma, SMALLEST_SIGMA)[scored], *labels)
+
     if len(x) < 10 * FEWEST_ROWS:
-        sigma = np.maximum(np.exp(x[:, len(COMMON)]), SMALLEST_SIGMA)
-        return None, typical, fit_bands(error, sigma, family, regime, groups)
+        return None, typical, bands(np.exp(x[:, len(COMMON)]))
 
     def fit(keep: NDArray[np.bool_]) -> Any:
         # the median of |error| is what scales a band; extreme rows must not decide it
@@ -146,8 +153,7 @@ def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int)
     for number in np.unique(fold):
         held = fold == number
         sigma[held] = np.exp(fit(~held).predict(DMatrix(x[held]))) if (~held).any() else np.exp(typical[""])
-    bands = fit_bands(error, np.maximum(sigma, SMALLEST_SIGMA), family, regime, groups)
-    return fit(np.ones(len(x), dtype=bool)), typical, bands
+    return fit(np.ones(len(x), dtype=bool)), typical, bands(sigma)
 
 
 def _slices(item: _Learned) -> list[tuple[Part, int, int]]:
@@ -226,9 +232,13 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     if usable < FEWEST_TOTAL:
         raise InputError(f"{usable} usable rows for {platforms[0]}; at least {FEWEST_TOTAL} are needed to train")
 
-    def learn(family: str, groups: list[Group]) -> _Learned:
+    def learn(label: str, groups: list[Group]) -> _Learned:
         many = sum(len(group.index) for group in groups) > MANY_ROWS
-        return _learn_family(family, groups, time_s, few if many else fold, seed, quick)
+        known = _learn_family(label, groups, time_s, few if many else fold, seed, quick)
+        made = None if label == groups[0].family else kinds(by_family[groups[0].family], fold)
+        if made is None:
+            return known
+        return _both_ways(known, _learn_family(label, groups, time_s, made, seed, quick))
 
     learned = _each(by_family, learn, progress)
     group = np.unique(np.asarray(frame["group"], dtype=str), return_inverse=True)[1]
@@ -249,6 +259,18 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
         return model
     judge = Judge(*_fit_difficulty(without, group, seed), {name: left_out for name, (_, left_out) in hidden.items()})
     return replace(model, partials={item.label: item.model for item in without}, partial_judge=judge)
+
+
+def _both_ways(known: _Learned, strange: _Learned) -> _Learned:
+    """A family judged on inputs of kinds it knows and of kinds it does not.
+
+    From both is learned which rows are hard; the scores are those of the strange ones, for nobody said which to expect.
+    """
+    both = {name: np.concatenate([getattr(known, name), getattr(strange, name)])
+            for name in ("index", "error", "disagreement", "correction")}  # fmt: skip
+    scored = np.arange(len(both["error"])) >= len(known.error)
+    return replace(known, **both, parts=[*known.parts, *strange.parts], fold=np.concatenate([known.fold, known.fold]),
+                   scored=scored)  # fmt: skip
 
 
 def _hidden(by_family: Mapping[str, list[Group]], families: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:

@@ -15,7 +15,7 @@ from kernelcast.registry.ship import slim
 from kernelcast.registry.store import read_model, write_model
 from kernelcast.training.evaluation import sources
 from kernelcast.training.model import Model
-from kernelcast.training.partial import name_of
+from kernelcast.training.partial import kinds, name_of
 from kernelcast.training.train import fit_model, refit_model
 
 
@@ -93,3 +93,23 @@ def test_a_quick_model_and_a_small_family_have_none_and_say_what_is_missing(gath
         answer = quick.predict(describe(sources.asked_with_less(few.head(4), 0)))
         assert not answer.in_domain.any()
         assert all("order not given" in note and "too narrow" in note for note in answer.note)
+
+
+def test_who_does_not_say_how_an_input_was_made_gets_a_band_for_kinds_that_were_never_seen() -> None:
+    frame = sources.own("h200")
+    chosen = (frame["kernel"] == "bfs") & (frame["implementation"] == "top_down") & (frame["cache"] == "warm")
+    searches = frame[chosen].reset_index(drop=True)
+    made = np.array([json.loads(p)["structure"] for p in searches["params"]])
+    (group,) = describe(searches).groups
+    fold = kinds([group], np.zeros(len(searches), dtype=np.intp))
+    assert fold is not None and len(np.unique(fold)) == len(set(made))
+    assert all(len(set(made[fold == number])) == 1 for number in np.unique(fold))
+    few = describe(searches[np.isin(made, ["grid", "road"])]).groups
+    assert kinds(few, fold) is None  # too few kinds to leave one out
+    seen, strange = made != "grid", made == "grid"
+    model = fit_model(searches[seen].reset_index(drop=True))
+    test = searches[strange].reset_index(drop=True)
+    answer, measured = model.predict(describe(test)), test["time_s"].to_numpy()
+    # a grid is none of the kinds the band was made of: it holds for most all the same
+    assert np.mean((measured >= answer.lower_s) & (measured <= answer.upper_s)) > 0.7
+    assert all("structure 'grid' (of no training run)" in note for note in answer.note)
