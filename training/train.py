@@ -266,8 +266,10 @@ def _both_ways(known: _Learned, strange: _Learned) -> _Learned:
 
     From both is learned which rows are hard; the scores are those of the strange ones, for nobody said which to expect.
     """
-    both = {name: np.concatenate([getattr(known, name), getattr(strange, name)])
-            for name in ("index", "error", "disagreement", "correction")}  # fmt: skip
+    both: dict[str, Any] = {
+        name: np.concatenate([getattr(known, name), getattr(strange, name)])
+        for name in ("index", "error", "disagreement", "correction")
+    }
     scored = np.arange(len(both["error"])) >= len(known.error)
     return replace(known, **both, parts=[*known.parts, *strange.parts], fold=np.concatenate([known.fold, known.fold]),
                    scored=scored)  # fmt: skip
