@@ -180,9 +180,9 @@ CASES: dict[str, Case] = {
              "20 % of the graphs held out by hash; level count and degrees of a graph are known", _own_family("bfs")),
         Case("unsaid-h200", "H200, sparse, graph and gather kernels: unseen groups, asked with fewer statistics",
              "the split of own-h200, these families alone; every test row is asked three times: as it is, without the "
-             "label that says how its input was made and what goes with it, and with the sizes alone. Bands without the "
-             "label are made of whole kinds of inputs left out in turn: of kinds that they know, as here, they cover more "
-             "than 90 %", _unsaid),
+             "label that says how its input was made and what goes with it, and with the sizes alone. Bands of rows "
+             "without the label are made of whole kinds of inputs left out in turn: of kinds they know, as here, they "
+             "cover more", _unsaid),
         Case("gemm-b200", "B200 GEMM: unseen sites, all precisions and software stacks", _SITE, _sites("b200", "gemm")),
         Case("gemm-h200", "H200 GEMM: unseen sites", _SITE, _sites("h200", "gemm")),
         Case("gemm-h100", "H100 GEMM: unseen sites", _SITE, _sites("h100-sxm", "gemm")),
