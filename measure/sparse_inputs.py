@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import sparse_kinds
 from .gpu import Gpu, Skip
 
 LIMIT_NNZ = 140_000_000
@@ -67,11 +68,6 @@ def from_pairs(g: Gpu, rows: int, cols: int, row: Any, col: Any, structure: str)
     return Pattern(rows, cols, start.int(), col, row, describe)
 
 
-def _lengths(g: Gpu, lengths: Any) -> Any:
-    """Row index of every entry, from entries a row."""
-    return g.torch.repeat_interleave(g.torch.arange(lengths.numel(), device="cuda"), lengths)
-
-
 def _uniform(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
     torch = g.torch
     row = torch.randint(0, rows, (int(rows * mean),), device="cuda")
@@ -82,7 +78,7 @@ def _powerlaw(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
     torch = g.torch
     weight = torch.rand(rows, device="cuda").clamp_min(1e-6) ** -0.6  # Pareto tail of index 5/3
     lengths = (weight * (mean / float(weight.mean()))).clamp(1, max(1, rows // 4)).long()
-    row = _lengths(g, lengths)
+    row = sparse_kinds.entries(g, lengths)
     return (
         rows,
         row,
@@ -101,7 +97,7 @@ def _banded(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
 def _near(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
     """Entries scattered within 4 rows-means of the diagonal: a reordered mesh."""
     torch = g.torch
-    row = _lengths(g, torch.randint(1, max(2, int(2 * mean)), (rows,), device="cuda"))
+    row = sparse_kinds.entries(g, torch.randint(1, max(2, int(2 * mean)), (rows,), device="cuda"))
     reach = max(2.0, 4 * mean)
     col = row + (torch.randn(row.shape, device="cuda") * reach).long()
     inside = (col >= 0) & (col < rows)
@@ -140,6 +136,7 @@ MATRICES: dict[str, Callable[[Gpu, int, float], tuple[int, Any, Any]]] = {
     "block": _block,
     "poisson2d": lambda g, rows, _: _poisson(g, rows, 2),
     "poisson3d": lambda g, rows, _: _poisson(g, rows, 3),
+    **sparse_kinds.MATRICES,
 }
 
 
@@ -150,19 +147,6 @@ def matrix(g: Gpu, params: Mapping[str, Any], seed: int) -> Pattern:
         return from_pairs(g, rows, rows, row, col, params["structure"])
 
     return cached(g, identity({k: params[k] for k in ("rows", "row_mean", "structure")}, seed), make)
-
-
-def _rmat(g: Gpu, nodes: int, degree: float) -> tuple[int, Any, Any]:
-    torch = g.torch
-    scale = max(1, round(nodes.bit_length() - 1))
-    count = int(2**scale * degree / 2)
-    u, v = (torch.zeros(count, dtype=torch.int64, device="cuda") for _ in range(2))
-    for _ in range(scale):
-        draw = torch.rand(count, device="cuda")  # quadrants of weight 0.57, 0.19, 0.19, 0.05
-        right = ((draw >= 0.57) & (draw < 0.76)) | (draw >= 0.95)
-        down = draw >= 0.76
-        u, v = 2 * u + down, 2 * v + right
-    return 2**scale, u, v
 
 
 def _lattice(g: Gpu, nodes: int, keep: float) -> tuple[int, Any, Any]:
@@ -189,10 +173,11 @@ def _small_world(g: Gpu, nodes: int, degree: float) -> tuple[int, Any, Any]:
 
 GRAPHS: dict[str, Callable[[Gpu, int, float], tuple[int, Any, Any]]] = {
     "uniform": _random_graph,
-    "rmat": _rmat,
+    "rmat": sparse_kinds.rmat,
     "grid": lambda g, nodes, _: _lattice(g, nodes, 1.0),
     "road": lambda g, nodes, _: _lattice(g, nodes, 0.62),
     "small_world": _small_world,
+    **sparse_kinds.GRAPHS,
 }
 
 

@@ -83,8 +83,9 @@ def test_meta_describes_the_table(table: pd.DataFrame) -> None:
     assert meta["lost_records"] == 0
 
 
-def test_the_further_table_repeats_no_configuration_and_has_its_noise_floor(table: pd.DataFrame) -> None:
-    more = pd.read_parquet(RUNS / "h200-more.parquet")
+@pytest.mark.parametrize("name", ["h200-more", "h200-kinds"])
+def test_a_further_table_repeats_no_configuration_and_has_its_noise_floor(table: pd.DataFrame, name: str) -> None:
+    more = pd.read_parquet(RUNS / f"{name}.parquet")
     key = ["kernel", "implementation", "precision", "params", "cache", "group"]
     assert set(more.columns) == COLUMNS | {"noise_floor_s"}
     assert not more.isna().any().any()
@@ -92,8 +93,8 @@ def test_the_further_table_repeats_no_configuration_and_has_its_noise_floor(tabl
     assert not more.duplicated(key).any()
     assert more.merge(table, on=key).empty
     assert (more["noise_floor_s"] >= more["spread_s"]).all()
-    meta = json.loads((RUNS / "h200-more.meta.json").read_text())
-    assert (meta["rows"], meta["suite"], meta["failed_kinds"]) == (len(more), "h200-more", {})
+    meta = json.loads((RUNS / f"{name}.meta.json").read_text())
+    assert (meta["rows"], meta["suite"], meta["failed_kinds"]) == (len(more), name, {})
     assert meta["families"] == more["kernel"].value_counts().sort_index().to_dict()
 
 

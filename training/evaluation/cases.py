@@ -100,6 +100,18 @@ def _unsaid(limits: Limits) -> list[Parts]:
     return [Parts(parts.train, test, subsets, ("kernel", "said"))]
 
 
+def _kinds(limits: Limits) -> list[Parts]:
+    """Sparse and graph kernels on the kinds of inputs of the corpus for training, on all other kinds for the test."""
+    import pandas as pd
+
+    from ...features.unsaid import HIDDEN
+
+    frame = pd.concat([sources.own(name) for name in ("h200", "h200-more")], ignore_index=True)
+    other = sources.own("h200-kinds")
+    train = frame[frame["kernel"].isin(list(HIDDEN))]
+    return [Parts(sources.sample(train, limits["train"]), sources.sample(other, limits["test"]))]
+
+
 def _equals(column: str, value: str) -> Callable[[pd.DataFrame], NDArray[np.bool_]]:
     return lambda rows: np.asarray(rows[column] == value, dtype=bool)
 
@@ -183,6 +195,10 @@ CASES: dict[str, Case] = {
              "label that says how its input was made and what goes with it, and with the sizes alone. Bands of rows "
              "without the label are made of whole kinds of inputs left out in turn: of kinds they know, as here, they "
              "cover more", _unsaid),
+        Case("kinds-h200", "H200, sparse products and graph searches: kinds of matrices and graphs never seen",
+             "training: seven kinds of matrices and five of graphs (uniform, banded, block, R-MAT, grid, ...); test: seven "
+             "and three others (arrow, two row lengths, dense rows, permuted, hypersparse, geometric, hubs, ...), R-MAT "
+             "as a matrix among them; measured in another lease and asked once", _kinds),
         Case("gemm-b200", "B200 GEMM: unseen sites, all precisions and software stacks", _SITE, _sites("b200", "gemm")),
         Case("gemm-h200", "H200 GEMM: unseen sites", _SITE, _sites("h200", "gemm")),
         Case("gemm-h100", "H100 GEMM: unseen sites", _SITE, _sites("h100-sxm", "gemm")),
