@@ -196,8 +196,8 @@ CASES: dict[str, Case] = {
              "without the label are made of whole kinds of inputs left out in turn: of kinds they know, as here, they "
              "cover more", _unsaid),
         Case("kinds-h200", "H200, sparse products and graph searches: kinds of matrices and graphs never seen",
-             "training: seven kinds of matrices and five of graphs (uniform, banded, block, grid, ...); test: seven and "
-             "three others (R-MAT, arrow, two row lengths, dense rows, permuted, hypersparse, geometric, hubs, ...), "
+             "training: seven kinds of matrices and five of graphs (uniform, banded, block, grid, ...); test: 7 and "
+             "3 others (R-MAT, arrow, two row lengths, dense rows, permuted, hypersparse, geometric, hubs, ...), "
              "measured in another lease and asked once", _kinds),
         Case("gemm-b200", "B200 GEMM: unseen sites, all precisions and software stacks", _SITE, _sites("b200", "gemm")),
         Case("gemm-h200", "H200 GEMM: unseen sites", _SITE, _sites("h200", "gemm")),
