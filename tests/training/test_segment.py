@@ -126,7 +126,8 @@ def test_the_level_is_the_highest_that_everything_is_known_of() -> None:
 def test_a_counted_call_has_its_own_counts_and_families_count_alike(slice_of_corpus: pd.DataFrame, pool: Pool) -> None:
     table = counted_table("h200")
     assert table is not None
-    assert pool.counted.sum() == len(set(call_keys(slice_of_corpus)) & set(call_keys(table)))
+    # a call that the corpus holds twice, from two draws, has its counts twice
+    assert pool.counted.sum() == np.isin(call_keys(slice_of_corpus), call_keys(table)).sum() > 100
     row = table[(table["kernel"] == pool.families[0])].iloc[0]
     mine = (pool.family == row["kernel"]) & pool.counted & (pool.counts.byte == row["bytes"])
     assert pool.time_s[mine][0] == row["time_s"]
