@@ -89,7 +89,7 @@ def load_suite(name: str | Path, draw_seed: int | None = None) -> list[Config]:
         raise InputError(f"{path}: not a readable suite: {error}") from error
 
 
-@lru_cache(maxsize=4)  # drawing tens of thousands of configurations takes seconds
+@lru_cache(maxsize=8)  # drawing tens of thousands of configurations takes seconds
 def _load(path: Path, text: str, draw_seed: int | None) -> tuple[Config, ...]:
     try:
         document = yaml.safe_load(text)

@@ -125,3 +125,9 @@ def stored(home: Path, small_model: Model, unshipped: None) -> Path:
     small_model.meta.pop("version", None)
     index.point_champion(entry)
     return entry.folder
+
+
+@pytest.fixture(autouse=True)
+def _wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are laid out for the window; the tests that want another one set it themselves."""
+    monkeypatch.setenv("COLUMNS", "140")

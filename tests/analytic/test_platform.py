@@ -6,9 +6,11 @@ import pickle
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
@@ -321,9 +323,17 @@ def test_a_platform_can_be_pickled() -> None:
 
 
 def test_loading_is_quick_and_leaves_pint_alone() -> None:
-    start = time.process_time()
-    load_platform_file(FOLDER / "b200.yaml")
-    assert time.process_time() - start < 0.05
+    def least_s(work: Callable[[], object]) -> float:
+        spent = []
+        for _ in range(5):
+            start = time.process_time()
+            work()
+            spent.append(time.process_time() - start)
+        return min(spent)
+
+    # read by the library's slow parser it would take six times as long
+    read = least_s(lambda: yaml.safe_load((FOLDER / "b200.yaml").read_text()))
+    assert least_s(lambda: load_platform_file(FOLDER / "b200.yaml")) < 0.5 * read
     code = (
         "import sys; from kernelcast.analytic.platform import load_platform;"
         "load_platform('h100'); assert 'pint' not in sys.modules and 'pandas' not in sys.modules"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,16 @@ def gathers() -> pd.DataFrame:
     return frame[chosen].reset_index(drop=True)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trees_alone() -> Iterator[None]:
+    """What is tested here does not hang on the smooth members, which take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kernelcast.training.train.smooth_for", lambda rows: "")
+        yield
+
+
 @pytest.fixture(scope="module")
-def model(gathers: pd.DataFrame) -> Model:
+def model(gathers: pd.DataFrame, trees_alone: None) -> Model:
     return fit_model(gathers[~sources.hash_test(gathers)].reset_index(drop=True))
 
 
