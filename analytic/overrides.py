@@ -16,7 +16,7 @@ from numbers import Real
 from .errors import InputError
 from .platform_file import Parameter, nearest_parameters, parameter_value
 from .platform_schema import BOOL, DRAM_BANDWIDTH, PARAMETERS, TEXT, canonical_name
-from .units import format_quantity
+from .units import format_quantity, is_number
 
 OVERRIDE = "override"
 
@@ -57,21 +57,13 @@ def _given(
             given[name] = parameter_value(PARAMETERS[name], raw)
         except InputError as error:
             raise InputError(f"platform {platform_id}: cannot set {written}={raw}: {error}") from None
-        if isinstance(raw, str) and PARAMETERS[name].unit in PREFIXED and _is_number(raw):
+        if isinstance(raw, str) and PARAMETERS[name].unit in PREFIXED and is_number(raw):
             bare[name] = f"set by the user without a unit, taken in {PARAMETERS[name].unit}"
     return given, bare
 
 
 PREFIXED = ("B", "B/s", "FLOP/s", "OP/s", "Hz", "W", "s")
 """Units that are written with a prefix: 6 for a bandwidth of 6 TB/s is a slip worth showing."""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _override(name: str, value: float | str, before: Parameter | None, how: str) -> Parameter:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from .errors import InputError, nearest_names
 from .platform_schema import BOOL, PARAMETERS, REQUIRED, TEXT, ParameterSpec
-from .units import parse_quantity
+from .units import is_number, parse_quantity
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -201,7 +201,8 @@ def parameter_value(spec: ParameterSpec, raw: bool | float | str, unit: str = ""
         return words[raw]
     if isinstance(raw, bool):
         raise InputError(f"'{raw}' is not a number in {spec.unit}")
-    bare = not isinstance(raw, str) or _is_number(raw)
+    # YAML 1.1 reads 4.8e12 (no sign in the exponent) as text
+    bare = not isinstance(raw, str) or is_number(raw)
     text = f"{float(raw)!r} {unit}" if bare and unit else raw
     value = parse_quantity(text, spec.unit)
     if not spec.minimum <= value <= spec.maximum:
@@ -209,15 +210,6 @@ def parameter_value(spec: ParameterSpec, raw: bool | float | str, unit: str = ""
         wanted = "more than 0" if 0 < spec.minimum < 1e-6 else wanted
         raise InputError(f"{value:g} {spec.unit} is out of range: expected {wanted}")
     return value
-
-
-def _is_number(text: str) -> bool:
-    # YAML 1.1 reads 4.8e12 (no sign in the exponent) as text.
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def write_platform_file(

@@ -131,6 +131,15 @@ def parse_quantity(text: str | float, unit: str) -> float:
     return value
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value, text too, is a bare number without a unit."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _scaled(value: float, factor: float) -> float:
     """Return value * factor; a factor like 1e-6 is divided by instead, so that "2.5 us" is exactly 2.5e-6."""
     inverse = round(1.0 / factor)

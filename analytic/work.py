@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, nearest_names
+from .units import is_number
 
 FloatArray = NDArray[np.float64]
 Arguments = Mapping[str, NDArray[Any]]
@@ -155,17 +156,9 @@ def _column(param: Param, raw: Any, n: int, where: str) -> NDArray[Any]:
         try:
             values = np.array([float(v) for v in cells])
         except (TypeError, ValueError):
-            bad = next(v for v in cells if not _is_number(v))
+            bad = next(v for v in cells if not is_number(v))
             raise InputError(f"{where}: parameter {param.name!r} must be a number, not {bad!r}") from None
     return np.broadcast_to(values.astype(np.float64), (n,))
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _first(bad: NDArray[np.bool_]) -> str:
