@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..analytic.errors import InputError
+from .beside import without_changes
 from .parse import overrides, parameters
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ def predictions(
     if clash:
         raise InputError(f"'{clash[0]}' is no parameter of a kernel; it is an option: --{clash[0]}")
     return [predict(family, platform=name, **keywords, **sizes) for name in dict.fromkeys(platforms)]
+
+
+def with_and_without(family: str | None, words: Sequence[str] | None, platforms: Sequence[str] | None,
+                     changes: Sequence[str] | None, **options: Any
+                     ) -> tuple[list[Prediction], list[Prediction] | None]:  # fmt: skip
+    """The predictions, and those without `changes`: None where nothing was changed or only a change made it whole."""
+    found = predictions(family, words, platforms, changes=changes, **options)
+    if not changes:
+        return found, None
+    return found, without_changes(lambda: predictions(family, words, platforms, changes=None, **options))
 
 
 def _refuse_near_application(name: str, sizes: dict[str, Any]) -> None:

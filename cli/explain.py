@@ -8,7 +8,7 @@ import typer
 
 from ..analytic.errors import InputError
 from . import ask, workload
-from .beside import documents, longest_term, print_changes, without_changes
+from .beside import documents, longest_term, print_changes
 from .explain_workload import MOVES, parameters, sensitivity
 from .parse import overrides
 from .show import (
@@ -63,11 +63,8 @@ def explain(
                          level=level, cache=cache, model=model, analytic=analytic)  # fmt: skip
         return
     ask.refuse_fusions(fusions)
-    options: dict[str, Any] = {"level": level, "cache": cache, "model": model, "analytic": analytic}
-    found = ask.predictions(family, params, platform, changes=changes, **options)
-    before = None
-    if changes:
-        before = without_changes(lambda: ask.predictions(family, params, platform, changes=None, **options))
+    found, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
+                                         analytic=analytic)  # fmt: skip
     from ..registry.explain import explanation
 
     said = [explanation(item, overrides(changes or []), name) for item, name in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ from .beside import (
     ratio_columns,
     ratios,
     with_ratios,
-    without_changes,
 )
 from .parse import overrides
 from .show import (
@@ -68,11 +67,8 @@ def predict(
                          model=model, analytic=analytic)  # fmt: skip
         return
     ask.refuse_fusions(fusions)
-    options: dict[str, Any] = {"level": level, "cache": cache, "model": model, "analytic": analytic}
-    found = ask.predictions(family, params, platform, changes=changes, **options)
-    before = None
-    if changes:
-        before = without_changes(lambda: ask.predictions(family, params, platform, changes=None, **options))
+    found, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
+                                         analytic=analytic)  # fmt: skip
     if as_json:
         print_json(documents(found, longest_term, before))
     else:
