@@ -92,17 +92,21 @@ class Residual:
 
     def candidates(self, x: Floats) -> tuple[Floats, dict[str, Floats]]:
         """(trees, by kind what the smooth member says and, of a blend, what its two say) on rows (n, columns)."""
-        trees, smooth = self.parts(x)
         if not isinstance(self.process, Blend):
+            trees, smooth = self.parts(x)
             return trees, {self.smooth: smooth}
-        process = self.process.process.predict(x)
-        return trees, {BOTH: smooth, PROCESS: process, NETWORK: 2.0 * smooth - process}
+        process, network = self.process.process.predict(x), self.process.network.predict(x)
+        return self.of_trees(x), {BOTH: (process + network) / 2.0, PROCESS: process, NETWORK: network}
+
+    def of_trees(self, x: Floats) -> Floats:
+        """What the trees alone say of rows (n, columns)."""
+        from xgboost import DMatrix
+
+        return np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64)
 
     def parts(self, x: Floats) -> tuple[Floats, Floats]:
         """(trees, process) predictions of rows (n, columns); the process repeats the trees where there is none."""
-        from xgboost import DMatrix
-
-        trees = np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64)
+        trees = self.of_trees(x)
         return trees, self.process.predict(x) if self.process is not None else trees
 
     def predict(self, x: Floats) -> Floats:
