@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from ..analytic.work import Family
 
+_PRODUCTS = ("spmv_csr", "spmv_coo", "spmv_ell", "spmv_sellp", "spmv_hybrid", "spmm_csr")
 _ROWS = ("row_std", "row_max", "structure")
 STATISTICS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("spmv_csr", "spmv_coo", "spmv_ell", "spmv_sellp", "spmv_hybrid", "spmm_csr"), _ROWS),
+    **dict.fromkeys(_PRODUCTS, _ROWS),
     "sptrsv": (*_ROWS, "levels", "row_median", "row_q3", "mean_col_distance"),
     "bfs": ("max_degree", "std_degree", "structure"),
     "pagerank": ("std_degree", "structure"),
@@ -30,7 +31,7 @@ row_max."""
 _MADE = ("structure", "mean_col_distance", "row_min", "row_q1", "row_median", "row_q3")
 _SPREAD = (*_MADE, "row_std", "row_max")
 HIDDEN: dict[str, tuple[tuple[str, ...], ...]] = {
-    **dict.fromkeys(("spmv_csr", "spmv_coo", "spmv_ell", "spmv_sellp", "spmv_hybrid", "spmm_csr"), (_MADE, _SPREAD)),
+    **dict.fromkeys(_PRODUCTS, (_MADE, _SPREAD)),
     "sptrsv": (_MADE, (*_SPREAD, "levels")),
     "bfs": (("structure", "frontier"), ("structure", "frontier", "max_degree", "std_degree")),
     "pagerank": (("structure",), ("structure", "max_degree", "std_degree")),
