@@ -86,14 +86,6 @@ def _powerlaw(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
     )
 
 
-def _banded(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
-    torch, width = g.torch, max(1, round(mean))
-    row = torch.arange(rows, device="cuda").repeat_interleave(width)
-    col = row + torch.arange(width, device="cuda").repeat(rows) - width // 2
-    inside = (col >= 0) & (col < rows)
-    return rows, row[inside], col[inside]
-
-
 def _near(g: Gpu, rows: int, mean: float) -> tuple[int, Any, Any]:
     """Entries scattered within 4 rows-means of the diagonal: a reordered mesh."""
     torch = g.torch
@@ -131,7 +123,7 @@ def _poisson(g: Gpu, rows: int, dims: int) -> tuple[int, Any, Any]:
 MATRICES: dict[str, Callable[[Gpu, int, float], tuple[int, Any, Any]]] = {
     "uniform": _uniform,
     "powerlaw": _powerlaw,
-    "banded": _banded,
+    "banded": sparse_kinds.banded,
     "near_diagonal": _near,
     "block": _block,
     "poisson2d": lambda g, rows, _: _poisson(g, rows, 2),

@@ -33,6 +33,15 @@ def rmat(g: Gpu, nodes: int, degree: float) -> Pairs:
     return 2**scale, u, v
 
 
+def banded(g: Gpu, rows: int, mean: float) -> Pairs:
+    """Entries next to each other around the diagonal."""
+    torch, width = g.torch, max(1, round(mean))
+    row = torch.arange(rows, device="cuda").repeat_interleave(width)
+    col = row + torch.arange(width, device="cuda").repeat(rows) - width // 2
+    inside = (col >= 0) & (col < rows)
+    return rows, row[inside], col[inside]
+
+
 def clustered(g: Gpu, rows: int, mean: float) -> Pairs:
     """Rows of Poisson length around the diagonal, as far as a draw says: a mesh in an order good or bad."""
     torch = g.torch
@@ -47,13 +56,10 @@ def arrow(g: Gpu, rows: int, mean: float) -> Pairs:
     """A band with dense first rows and columns: optimisation with shared constraints."""
     torch = g.torch
     cell = torch.arange(rows, device="cuda")
-    width = max(1, round(mean) - 2)
-    row = cell.repeat_interleave(width)
-    col = row + torch.arange(width, device="cuda").repeat(rows) - width // 2
-    inside = (col >= 0) & (col < rows)
+    _, row, col = banded(g, rows, round(mean) - 2)
     dense = [torch.full_like(cell, i) for i in range(1 + rows // 300_000)]
     along = [cell] * len(dense)
-    return rows, torch.cat([row[inside], *dense, *along]), torch.cat([col[inside], *along, *dense])
+    return rows, torch.cat([row, *dense, *along]), torch.cat([col, *along, *dense])
 
 
 def two_lengths(g: Gpu, rows: int, mean: float) -> Pairs:
