@@ -17,10 +17,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .analytic.errors import InputError, KernelcastError, RefusedError
     from .analytic.platform import Platform, load_platform
-    from .registry.api import compare, platforms, predict_runs, train
-    from .registry.application import predict_workload
-    from .registry.predictor import Prediction, predict
-    from .training.model import Model
+    from .service.answer import Prediction, predict
+    from .service.api import compare, platforms, predict_runs, train
+    from .service.application import predict_workload
+    from .training.hybrid.model import Model
 
 _HOME = {
     "InputError": "analytic.errors",
@@ -28,14 +28,14 @@ _HOME = {
     "RefusedError": "analytic.errors",
     "Platform": "analytic.platform",
     "load_platform": "analytic.platform",
-    "predict": "registry.predictor",
-    "Prediction": "registry.predictor",
-    "predict_runs": "registry.api",
-    "predict_workload": "registry.application",
-    "train": "registry.api",
-    "compare": "registry.api",
-    "platforms": "registry.api",
-    "Model": "training.model",
+    "predict": "service.answer",
+    "Prediction": "service.answer",
+    "predict_runs": "service.api",
+    "predict_workload": "service.application",
+    "train": "service.api",
+    "compare": "service.api",
+    "platforms": "service.api",
+    "Model": "training.hybrid.model",
 }
 
 __all__ = [

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .errors import InputError
-from .gemm_published import stage_terms_published, wavefront_terms_published
 from .gemm_tiles import (
     KERNEL_TRIPS,
     MAX_STAGES,
@@ -29,6 +28,7 @@ from .gemm_tiles import (
 from .gemm_traffic import bound_time, gemm_traffic, traffic_time
 from .occupancy import GemmOccupancy, gemm_occupancy
 from .platform import Platform
+from .published.gemm import stage_terms_published, wavefront_terms_published
 from .stage import compute_time, register_accumulators_fit, smem_per_step, tmem_demand
 from .validity import BoolArray, FloatArray, at_least_one
 from .wavefront import wavefront_round_time

@@ -14,9 +14,9 @@ from ..analytic.errors import InputError, KernelcastError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.work import Family, FloatArray, arguments
-from .faults import row_faults
+from .checks import row_faults
+from .counted import Counts, counts_of, work_of
 from .rows import Rows, family_rows
-from .segment import Counts, counts_of, work_of
 from .unsaid import HIDDEN, unsaid
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..analytic.baseline import Baseline
 from ..analytic.platform import Platform
 from ..analytic.work import Family, FloatArray, element_byte
-from . import cuts
+from . import blocking as cuts
 from .numbers import alignment_log2, log2, padding_log2, tail
 from .product import cut_columns
 

@@ -101,7 +101,7 @@ def _from_results(platform: Platform, results: Results) -> Calibration:
 
 def _from_runs(platform: Platform, path: Path) -> Calibration:
     """What kernels of the run table can tell: memory and cache from copies, matrix rates from products."""
-    from ..training.runs import params_frame, read_runs
+    from ..training.tables.schema import params_frame, read_runs
 
     frame = read_runs(path).frame
     frame = frame[frame["platform"] == platform.id]

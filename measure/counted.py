@@ -30,7 +30,7 @@ def count_table(
     """Count about `rows` calls of a measured table into `<table>-counted.parquet`; the reports stay beside it.
 
     Returns the file and the calls in it. Raises KernelcastError: no ncu, no GPU, another GPU."""
-    from ..training.runs import write_runs
+    from ..training.tables.schema import write_runs
     from .counted_table import fold
 
     folder, out = runs.with_name(f"{runs.stem}-counters"), runs.with_name(f"{runs.stem}-counted.parquet")
@@ -59,7 +59,7 @@ def _replay(o: argparse.Namespace) -> str:
 
 
 def _fold(o: argparse.Namespace) -> str:
-    from ..training.runs import write_runs
+    from ..training.tables.schema import write_runs
     from .counted_table import fold
 
     frame = fold(o.folders, o.runs)

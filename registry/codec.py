@@ -1,7 +1,7 @@
 """Objects of `training` as plain data and back: scalars as JSON, arrays as .npz, boosters as XGBoost's UBJSON.
 
-Nothing is ever pickled: reading a file can build dataclasses of `kernelcast.training`, arrays and boosters, and nothing
-else. The codec knows no field by name, so a model may gain members without a change here.
+Nothing is ever pickled: reading a file can build the dataclasses of CLASSES, arrays and boosters, and nothing else. The
+codec knows no field by name, so a model may gain members without a change here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,25 @@ import numpy as np
 
 SMALL_ARRAY = 64
 """Arrays up to this many entries are written in the JSON: a member of an .npz costs 250 bytes on its own."""
-_CLASS = re.compile(r"training(\.[a-z_]+)+\.[A-Za-z_]+")
+CLASSES = {
+    "AdaptedFamily": "training.adapting.adapted",
+    "Bands": "training.hybrid.bands",
+    "Blend": "training.learners.residual",
+    "Calibration": "training.hybrid.calibration",
+    "Domain": "training.hybrid.domain",
+    "Encoder": "training.hybrid.encode",
+    "FamilyModel": "training.hybrid.family",
+    "FewProcess": "training.adapting.fewrows",
+    "Judge": "training.hybrid.partial",
+    "Level": "training.profiled.segment",
+    "Network": "training.learners.network",
+    "Process": "training.learners.process",
+    "Residual": "training.learners.residual",
+    "SegmentModel": "training.profiled.segment",
+}
+"""What a model file may hold, by name, and the module that knows it: a file does not name modules, so that code moves
+without touching models. Older files wrote the whole path, of which the name is the last part."""
+_PATH = re.compile(r"(training(\.[a-z_]+)+\.)?([A-Za-z_]+)")
 _ROOT = __name__.rpartition(".registry.")[0]
 
 
@@ -80,9 +98,9 @@ def pack(value: Any, sink: Sink) -> Any:
         sink.boosters.append(bytes(value.save_raw("ubj")))
         return {"$booster": len(sink.boosters) - 1}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(f"{_ROOT}.")
-        if not _CLASS.fullmatch(name):
-            raise TypeError(f"a model file holds dataclasses of kernelcast.training only, not {name}")
+        name = type(value).__qualname__
+        if type(value).__module__ != f"{_ROOT}.{CLASSES.get(name)}":
+            raise TypeError(f"a model file cannot hold a {type(value).__module__}.{name}; CLASSES lists what it can")
         fields = {f.name: pack(getattr(value, f.name), sink) for f in dataclasses.fields(value)}
         return {"$class": name, "fields": fields}
     if isinstance(value, Mapping):
@@ -145,16 +163,12 @@ def _float(data: dict[str, Any], _: Source) -> float:
 
 
 def _dataclass(data: dict[str, Any], source: Source) -> Any:
-    name = data["$class"]
-    if not isinstance(name, str) or not _CLASS.fullmatch(name):
-        raise CodecError(f"class {name!r} is not one of kernelcast.training")
-    module, _, short = name.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(f"{_ROOT}.{module}"), short)
-    except (ImportError, AttributeError):
-        raise CodecError(f"class {name} is not known to this version of kernelcast") from None
-    if not (isinstance(found, type) and dataclasses.is_dataclass(found)):
-        raise CodecError(f"{name} is not a dataclass")
+    given = data["$class"]
+    path = _PATH.fullmatch(given) if isinstance(given, str) else None
+    name = path[3] if path else ""
+    if name not in CLASSES:
+        raise CodecError(f"class {given!r} is none that a model of this version of kernelcast holds")
+    found = getattr(importlib.import_module(f"{_ROOT}.{CLASSES[name]}"), name)
     fields = {key: unpack(item, source) for key, item in data["fields"].items()}
     try:
         return found(**fields)

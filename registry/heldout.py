@@ -14,7 +14,7 @@ from .promotion import Verdict, paired_better
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..training.model import Model
+    from ..training.hybrid.model import Model
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]

@@ -21,7 +21,7 @@ from .home import models_folder, write_whole
 from .store import MODEL_FILE, read_meta, read_model, verify_model, write_model
 
 if TYPE_CHECKING:
-    from ..training.model import Model
+    from ..training.hybrid.model import Model
 
 CHAMPION_FILE = "champion.json"
 SHIPPED = "shipped"

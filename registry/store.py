@@ -26,8 +26,8 @@ from .codec import CodecError, Sink, Source, load_booster, pack, unpack
 from .home import cannot_write, make_folder
 
 if TYPE_CHECKING:
-    from ..training.family import FamilyModel
-    from ..training.model import Model
+    from ..training.hybrid.family import FamilyModel
+    from ..training.hybrid.model import Model
 
 FORMAT = 1
 MODEL_FILE = "model.json"
@@ -190,7 +190,7 @@ class LazyFamilies(Mapping[str, "FamilyModel"]):
 
 def read_model(folder: Path) -> Model:
     """A stored model; its families are read when first used. InputError for a damaged or missing file."""
-    from ..training.model import Model
+    from ..training.hybrid.model import Model
 
     content = read_content(folder)
     files = _Files(folder, content["files"])

@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 if TYPE_CHECKING:
     import pandas as pd
-    from kernelcast.training.model import Model
+    from kernelcast.training.hybrid.model import Model
 
 SYNTHETIC = "t4"
 """Platform of the synthetic runs: one for which no measured runs ship."""
@@ -82,7 +82,7 @@ def synthetic_runs(platform: str = SYNTHETIC, seed: int = 7, rows: float = 1.0) 
     """Times drawn from the analytic baseline times a seeded smooth error: made up, only for the plumbing's tests."""
     import pandas as pd
     from kernelcast.features.describe import describe
-    from kernelcast.training.runs import validate_runs
+    from kernelcast.training.tables.schema import validate_runs
 
     rng = np.random.default_rng(seed)
     lines = []
@@ -107,7 +107,7 @@ def small_runs() -> pd.DataFrame:
 @pytest.fixture(scope="session")
 def small_model(small_runs: pd.DataFrame, state: Path) -> Iterator[Model]:
     """A model of the synthetic runs, scored; treat it as read-only."""
-    from kernelcast.registry.fit import fit_scored
+    from kernelcast.service.train import fit_scored
 
     model, comparison = fit_scored(small_runs, f"kernelcast-{SYNTHETIC}", runs="synthetic")
     assert comparison is not None

@@ -14,13 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.platform import (
-    Platform,
-    load_platform,
-    load_platform_file,
-    platform_ids,
-    write_platform,
-)
+from kernelcast.analytic.platform import Platform, load_platform, load_platform_file, platform_ids, write_platform
 from kernelcast.analytic.platform_schema import ALIASES, DRAM_BANDWIDTH, KINDS, PARAMETERS, REQUIRED
 
 DEFAULT_IDS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.platform import load_platform
-from kernelcast.analytic.platform_terms import compressed_load_time, lds_access_time, tile_study
+from kernelcast.analytic.published.platform_terms import compressed_load_time, lds_access_time, tile_study
 
 
 def test_tile_study_by_hand() -> None:

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.roofline import (
-    combine_overlap,
-    execution_time,
-    guard_bound,
-    naive_roofline,
-    physical_bound,
-)
+from kernelcast.analytic.roofline import combine_overlap, execution_time, guard_bound, naive_roofline, physical_bound
 from kernelcast.analytic.validity import Validity, outside
 
 seconds = st.floats(0.0, 1e3)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelcast.analytic.families import FAMILIES
-from kernelcast.cli.demo import QUESTIONS
 from kernelcast.features.unsaid import STATISTICS, unsaid
-from kernelcast.registry.batch import predict_runs
-from kernelcast.registry.predictor import predict
+from kernelcast.service.answer import predict
+from kernelcast.service.batch import predict_runs
+from kernelcast.service.cli.demo import QUESTIONS
 
 SPMV: dict[str, Any] = {"rows": 1_000_000, "cols": 1_000_000, "nnz": 16_000_000, "row_std": 4.0, "row_max": 36,
                         "structure": "uniform"}  # fmt: skip

@@ -12,10 +12,10 @@ import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.platform import load_platform, load_platform_file
 from kernelcast.analytic.platform_diff import differences
-from kernelcast.cli.main import status_of
 from kernelcast.measure.calibrate import calibrate
 from kernelcast.measure.calibrate_rules import RULES
 from kernelcast.measure.microbench import SECTIONS
+from kernelcast.service.cli.main import status_of
 
 RUNS = Path(str(resources.files("kernelcast.configs"))) / "runs"
 MICRO = RUNS / "h200-micro.json"

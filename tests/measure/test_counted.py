@@ -27,7 +27,7 @@ from kernelcast.measure.counters import (
     save_plan,
 )
 from kernelcast.measure.suite import Config, load_suite
-from kernelcast.training.runs import read_runs
+from kernelcast.training.tables.schema import read_runs
 
 RUNS = Path(str(resources.files("kernelcast.configs"))) / "runs"
 KEY = "0123456789abcdef"

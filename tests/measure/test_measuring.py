@@ -30,7 +30,7 @@ from kernelcast.measure.run import chunks, run_suite, throttled
 from kernelcast.measure.runner import tick_s
 from kernelcast.measure.suite import load_suite
 from kernelcast.measure.trace import RECORD
-from kernelcast.training.runs import read_runs
+from kernelcast.training.tables.schema import read_runs
 
 SCRIPT = Path(__file__).with_name("fake_suite.py")
 SUITE = """
@@ -363,7 +363,7 @@ def test_progress_tells_what_is_left(tmp_path: Path, paper: Any, monkeypatch: py
 def on_command_line(folder: Path, *more: str, stderr: int) -> subprocess.CompletedProcess[str]:
     """`kernelcast measure` on the paper GPU."""
     program = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import fake_suite; fake_suite.install(); "
-               "from kernelcast.cli.main import status_of; sys.exit(status_of())")  # fmt: skip
+               "from kernelcast.service.cli.main import status_of; sys.exit(status_of())")  # fmt: skip
     words = ["measure", "-p", "h200", "--suite", str(folder / "paper.yaml"), "--out", str(folder / "t.parquet"), *more]
     return subprocess.run([sys.executable, "-c", program, str(SCRIPT.parent), *words], stdout=subprocess.PIPE,
                           stderr=stderr, text=True, env=os.environ | {"COLUMNS": "120", "TERM": "xterm"})  # fmt: skip

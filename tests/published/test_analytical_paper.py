@@ -17,7 +17,7 @@ from kernelcast.analytic.cachemodel import (
 from kernelcast.analytic.equations import equation
 from kernelcast.analytic.gemm import stage_gemm, wavefront_gemm
 from kernelcast.analytic.platform import load_platform
-from kernelcast.analytic.platform_terms import tile_study
+from kernelcast.analytic.published.platform_terms import tile_study
 from kernelcast.analytic.stage import compute_time, compute_time_2sm, pair_traffic
 from kernelcast.analytic.workload import load_workload
 

@@ -11,7 +11,7 @@ import pytest
 from kernelcast.analytic.baseline import baseline
 from kernelcast.analytic.gemm import stage_gemm, wavefront_gemm
 from kernelcast.analytic.platform import load_platform
-from kernelcast.analytic.platform_terms import tile_study
+from kernelcast.analytic.published.platform_terms import tile_study
 from kernelcast.analytic.roofline import naive_roofline
 from kernelcast.analytic.stage import pair_traffic
 from kernelcast.analytic.stage_io import engine_input_rate

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.registry.codec import CodecError, Sink, Source, pack, unpack
-from kernelcast.training.bands import Bands
-from kernelcast.training.encode import Encoder
+from kernelcast.training.hybrid.bands import Bands
+from kernelcast.training.hybrid.encode import Encoder
 
 
 def there_and_back(value: Any) -> Any:

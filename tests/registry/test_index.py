@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.registry import index
-from kernelcast.registry.fit import promote
 from kernelcast.registry.store import write_model
+from kernelcast.service.train import promote
 
 if TYPE_CHECKING:
-    from kernelcast.training.model import Model
+    from kernelcast.training.hybrid.model import Model
 
 PLATFORM = "t4"
 NAME = f"kernelcast-{PLATFORM}"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from kernelcast.training.model import Model
+    from kernelcast.training.hybrid.model import Model
 
 PATIENCE_S = 90.0
 
@@ -76,8 +76,8 @@ def test_training_logs_to_a_server(
 ) -> None:
     import copy
 
-    from kernelcast.registry import fit
-    from kernelcast.registry.predictor import predict
+    from kernelcast.service import train as fit
+    from kernelcast.service.answer import predict
 
     fresh = copy.copy(small_model)
     fresh.meta = dict(small_model.meta)

@@ -19,7 +19,7 @@ from kernelcast.registry.store import read_meta, read_model, verify_model, write
 
 if TYPE_CHECKING:
     import pandas as pd
-    from kernelcast.training.model import Model
+    from kernelcast.training.hybrid.model import Model
 
 
 @pytest.fixture(scope="module")

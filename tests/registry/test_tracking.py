@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from kernelcast.analytic.errors import InputError
-from kernelcast.registry import fit, index, tracking
+from kernelcast.registry import index, tracking
 from kernelcast.registry.heldout import duel, group_keys, row_keys
-from kernelcast.training.runs import runs_digest
+from kernelcast.service import train as fit
+from kernelcast.training.tables.schema import runs_digest
 
 if TYPE_CHECKING:
     import pandas as pd
-    from kernelcast.training.compare import Comparison
-    from kernelcast.training.model import Model
+    from kernelcast.training.hybrid.compare import Comparison
+    from kernelcast.training.hybrid.model import Model
 
 Scored = tuple["Model", "Comparison | None"]
 

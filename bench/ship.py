@@ -1,0 +1,126 @@
+"""Development command: train the champions that ship with the package.
+
+`python -m kernelcast.bench.ship [PLATFORM …]`
+
+What a champion is trained on is data: configs/training/champions.yaml lists for each platform its shipped tables and
+public corpora (which need the variable KERNELCAST_DATA); a platform that it does not name is trained on
+configs/runs/<platform>.parquet alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..analytic.errors import InputError, KernelcastError
+from ..analytic.platform import load_platform
+from ..registry.index import SHIPPED, default_name, shipped_folder
+from ..registry.store import write_model
+from ..service.train import fit_scored
+from ..training.tables.shipped import read_tables, shipped_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..training.hybrid.family import FamilyModel
+    from ..training.hybrid.model import Model
+
+
+def recipe() -> dict[str, dict[str, Any]]:
+    """Platform → {tables: [file], corpora: [{name, …}]}: champions.yaml over the shipped tables."""
+    import yaml
+
+    plans: dict[str, dict[str, Any]] = {p: {"tables": [path.name]} for p, path in shipped_tables().items()}
+    path = Path(str(resources.files("kernelcast.configs").joinpath("training", "champions.yaml")))
+    if path.is_file():
+        plans |= yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    return plans
+
+
+def _rows(platform: str, plan: dict[str, Any]) -> tuple[pd.DataFrame, str]:
+    import pandas as pd
+
+    from ..training.tables.importers import load_corpus
+
+    folder = Path(str(resources.files("kernelcast.configs").joinpath("runs")))
+    parts = [read_tables([folder / name])[0] for name in plan.get("tables", [])]
+    sources = list(plan.get("tables", []))
+    for corpus in plan.get("corpora", []):
+        choices = {key: value for key, value in corpus.items() if key != "name"}
+        parts.append(load_corpus(corpus["name"], platforms=[platform], **choices))
+        sources.append(corpus["name"])
+    if not parts:
+        raise InputError(f"configs/training/champions.yaml: {platform} has neither tables nor corpora")
+    frame = pd.concat(parts, ignore_index=True)
+    return frame[frame["platform"] == platform].reset_index(drop=True), " + ".join(sources)
+
+
+def slim(model: Model) -> Model:
+    """The model with trees that hold no training statistics: half the size, the same predictions."""
+    from dataclasses import replace
+
+    from ..training.learners.forest import without_statistics
+
+    def bare(family: FamilyModel) -> FamilyModel:
+        if family.residual is None:
+            return family
+        return replace(family, residual=replace(family.residual, booster=without_statistics(family.residual.booster)))
+
+    segments = model.segments
+    if segments is not None:
+        bare_levels = {name: replace(level, booster=without_statistics(level.booster))
+                       for name, level in segments.levels.items()}  # fmt: skip
+        segments = replace(segments, levels=bare_levels)
+    families, partials = ({name: bare(models[name]) for name in models} for models in (model.families, model.partials))
+    return replace(model, families=families, partials=partials, segments=segments)
+
+
+def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
+    """Train one platform's champion and put it in place of the shipped one. Returns its folder."""
+    frame, runs = _rows(load_platform(platform).id, plan)
+    model, comparison = fit_scored(frame, default_name(platform), runs=runs, seed=seed)
+    folder = shipped_folder(platform)
+    fresh, old = folder.with_name(f"{platform}.new"), folder.with_name(f"{platform}.old")
+    for leftover in (fresh, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+    write_model(slim(model), fresh)
+    if folder.exists():
+        folder.rename(old)
+    fresh.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+    size = sum(p.stat().st_size for p in folder.iterdir()) / 1e6
+    held = model.meta.get("heldout", {})
+    print(f"{default_name(platform)}@{SHIPPED}: {model.meta['rows']} rows, {len(model.families)} families, "
+          f"{size:.1f} MB, held-out {held.get('mape', float('nan')):.2f} %, "
+          f"coverage {held.get('coverage', float('nan')):.3f}")  # fmt: skip
+    if comparison is not None:
+        for line in comparison.records:
+            print(f"  {line['kernel']:16} n={line['n']:5d} analytic {line['analytic']['mape'] or 0:7.2f} % "
+                  f"hybrid {line['hybrid']['mape'] or 0:6.2f} %")  # fmt: skip
+    return folder
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry of `python -m kernelcast.bench.ship`."""
+    parser = argparse.ArgumentParser(prog="python -m kernelcast.bench.ship", description=__doc__)
+    parser.add_argument("platforms", nargs="*", help="platform ids; all that have runs where none is given")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    try:
+        plans = recipe()
+        for platform in options.platforms or sorted(plans):
+            if platform not in plans:
+                raise InputError(f"no runs for {platform}; there are runs for {', '.join(sorted(plans))}")
+            ship(platform, plans[platform], options.seed)
+    except KernelcastError as fault:
+        print(f"ship: {fault}", file=sys.stderr)
+        return fault.exit_status
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

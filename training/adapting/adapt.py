@@ -1,0 +1,224 @@
+"""Retrain on new hardware from a few runs of it.
+
+For each family several corrections of what is known beforehand (source models of other platforms, or the baseline of
+the parameter file alone) are fitted and judged by leaving runs out; one that does not beat the un-adapted source there
+is not shipped, or only as far as it does. With ten runs or more the best one is taken; below that only strongly shrunk
+ones compete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analytic.errors import InputError
+from ...analytic.families import FAMILIES
+from ...analytic.platform import Platform, load_platform
+from ...features.describe import Group, describe
+from ..hybrid.bands import fit_bands
+from ..hybrid.calibration import TERMS, Calibration
+from ..hybrid.domain import Domain, fit_domain
+from ..hybrid.encode import Encoder
+from ..hybrid.family import FamilyModel, Part, part_of, reference_implementations
+from ..hybrid.model import SMALLEST_SIGMA, Model
+from ..learners.residual import to_residual
+from .adapted import AdaptedFamily, contributions, prior_multipliers, transferred_log
+from .corrections import FEW, FITTERS, SHIFT_ROWS, Chosen, Few, choose, choose_alone, judge, shift_only
+from .fewrows import process_scales
+from .transfer import Across, across_platforms, fit_across
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+SOURCE_ROWS = 8000
+SOURCE_EPOCHS = 20
+"""Of the network of a source that is made of its rows."""
+
+
+def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
+    """The box of sources and own runs together; precisions and implementations of the own runs only."""
+    low = {name: float(v) for name, v in zip(own.names, own.low, strict=True)}
+    high = {name: float(v) for name, v in zip(own.names, own.high, strict=True)}
+    for domain in domains:
+        for name, a, b in zip(domain.names, domain.low, domain.high, strict=True):
+            if name in low:
+                low[name], high[name] = min(low[name], float(a)), max(high[name], float(b))
+    return Domain(own.names, np.array([low[n] for n in own.names]), np.array([high[n] for n in own.names]),
+                  own.precisions, own.implementations)  # fmt: skip
+
+
+def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any], sources: Sequence[FamilyModel],
+            family: str, encoder: Encoder, rows: Across | None) -> Few:  # fmt: skip
+    terms = np.concatenate([contributions(sources, part) for part in parts])
+    prior = prior_multipliers(sources, terms.shape[1])
+    prior_log = np.log(np.maximum(terms @ prior, 1e-9))
+    carried = np.zeros(len(prior_log))
+    if sources:
+        carried = np.concatenate([transferred_log(sources, part) for part in parts]) - prior_log
+    source_x = source_y = None
+    if rows is not None and sources:
+        source_x = np.concatenate([encoder.matrix(part.rows) for part in rows.parts])
+        base = [contributions(sources, part) @ prior for part in rows.parts]
+        source_y = to_residual(np.concatenate(rows.times), np.maximum(np.concatenate(base), 1e-9))
+    sizes = [p.name for p in FAMILIES[family].params if p.kind in ("size", "real")]
+    return Few(terms, prior, prior_log, carried, np.concatenate([encoder.matrix(p.rows) for p in parts]),
+                np.log(np.concatenate(list(times))), groups, process_scales(encoder.columns, sizes), source_x, source_y,
+                bool(sources))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One family to adapt."""
+
+    family: str
+    parts: list[Part]
+    few: Few
+    encoder: Encoder
+    reference: dict[str, str]
+    sources: list[FamilyModel]
+    origin: str
+
+
+@dataclass(frozen=True)
+class _Adapted:
+    model: AdaptedFamily
+    parts: list[Part]
+    error: Floats
+    scores: Mapping[str, float]
+    analytic: Floats
+
+
+def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[Any], sources: list[FamilyModel],
+          origin: str, rows: Across | None) -> _Task:  # fmt: skip
+    reference = reference_implementations(groups)
+    parts = [part_of(g, reference) for g in groups]
+    encoder = Encoder.fit([*(p.rows for p in parts), *(p.rows for p in (rows.parts if rows else ()))])
+    index = np.concatenate([part.index for part in parts])
+    few = _few_of(parts, [time_s[p.index] for p in parts], group[index], sources, family, encoder, rows)
+    return _Task(family, parts, few, encoder, reference, sources, origin)
+
+
+def _finish(task: _Task, chosen: Chosen, seed: int) -> _Adapted:
+    few, every = task.few, np.arange(len(task.few.log_time))
+    fit = FITTERS[chosen.name](few, every, seed)
+    if chosen.refused and chosen.scores["shift"] < chosen.scores["as it is"]:
+        fit = shift_only(few, every, seed)  # nothing clearly beats the source: a shrunk scalar is all that may ship
+    domain = _merged([s.domain for s in task.sources], fit_domain(task.family, [p.rows for p in task.parts]))
+    model = AdaptedFamily(task.family, task.encoder, Calibration(np.zeros(len(TERMS))), None, domain, task.reference,
+                          len(every), _words(len(every), task.origin, chosen), sources=task.sources,
+                          multipliers=fit.multipliers, shift=fit.shift, process=fit.process, joint=fit.joint,
+                          network=fit.network, joint_share=chosen.joint_share, kind=chosen.name,
+                          share=chosen.share)  # fmt: skip
+    analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in task.parts]))
+    return _Adapted(model, task.parts, chosen.error, chosen.scores, analytic)
+
+
+def _adapt_all(tasks: Sequence[_Task], seed: int) -> list[_Adapted]:
+    judged = {task.family: judge(task.few, seed) for task in tasks}
+    alone = {t.family: t.few for t in tasks if not t.sources and len(t.few.log_time) < FEW}
+    chosen = {task.family: choose(task.few, judged[task.family]) for task in tasks}
+    if alone:
+        chosen |= choose_alone(alone, {family: judged[family] for family in alone})
+    return [_finish(task, chosen[task.family], seed) for task in tasks]
+
+
+def _words(rows: int, origin: str, chosen: Chosen) -> str:
+    before, after = 100.0 * chosen.scores["as it is"], 100.0 * chosen.scores[chosen.name]
+    head = f"adapted from {origin} with {rows} run{'s' * (rows != 1)}"
+    if chosen.refused:
+        return f"{head}: no correction beat it with runs left out ({before:.1f} %), kept as it is"
+    part = "" if chosen.share == 1.0 else f" (by {chosen.share:.0%} of its logarithm, more of it loses there)"
+    return f"{head}: {chosen.name}{part}, error with runs left out {after:.1f} % ({before:.1f} % un-adapted)"
+
+
+def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Sequence[Model] | None = None, *,
+                source_rows: pd.DataFrame | None = None, platforms: Mapping[str, Platform] | None = None,
+                name: str | None = None, seed: int = 0) -> Model:  # fmt: skip
+    """A model of `platform` from a few runs of it.
+
+    few: run table (rows of other platforms are left out). source: models of other platforms (or the one across
+    platforms); None starts from source_rows, else from the parameter file alone. source_rows: runs of other platforms
+    for the joint trees. platforms: parameter sets to use instead of the shipped ones, by id.
+    Raises InputError where no row of the platform can be used.
+    """
+    target = load_platform(platform) if isinstance(platform, str) else platform
+    known = {**(platforms or {}), target.id: target}
+    here = few[few["platform"].astype(str) == target.id].reset_index(drop=True)
+    if here.empty:
+        held = ", ".join(sorted(set(few["platform"].astype(str)))) or "none"
+        raise InputError(f"the table has no run of {target.id}; it holds {held}")
+    models = [source] if isinstance(source, Model) else list(source or ())
+    rows = _source_rows(source_rows, target.id, known, seed)
+    described = describe(here, known)
+    time_s = np.asarray(here["time_s"], dtype=np.float64)
+    group = np.asarray(here["group"].astype(str)) if "group" in here else np.arange(len(here)).astype(str)
+    by_family: dict[str, list[Group]] = {}
+    for part in described.groups:
+        by_family.setdefault(part.family, []).append(part)
+    if not by_family:
+        raise InputError(f"no run of {target.id} can be used: {next(iter(described.refused.values()))}")
+    tasks = [
+        _task(family, groups, time_s, group, *_sources(family, models, rows, seed), rows.get(family))
+        for family, groups in sorted(by_family.items())
+    ]
+    done = _adapt_all(tasks, seed)
+    return _assemble(target.id, name or f"{target.id}-adapted", done, models, len(described.refused), seed)
+
+
+def _source_rows(frame: pd.DataFrame | None, target: str, known: Mapping[str, Platform], seed: int
+                 ) -> dict[str, Across]:  # fmt: skip
+    if frame is None:
+        return {}
+    other = frame[frame["platform"].astype(str) != target]
+    count = max(other["platform"].nunique(), 1)
+    return across_platforms(other, known, most=SOURCE_ROWS // count, seed=seed) if len(other) else {}
+
+
+def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], seed: int
+             ) -> tuple[list[FamilyModel], str]:  # fmt: skip
+    having = [model for model in models if family in model.families]
+    if having:
+        return [model.families[family] for model in having], " and ".join(model.name for model in having)
+    if family in rows:
+        return [fit_across(rows[family], seed, epochs=SOURCE_EPOCHS)], " and ".join(sorted(set(rows[family].platforms)))
+    return [], "the parameter file alone"
+
+
+def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequence[Model], refused: int, seed: int
+              ) -> Model:  # fmt: skip
+    """Families, the sources' families that no run was made of, and bands from the errors of left-out runs."""
+    families: dict[str, FamilyModel] = {item.model.family: item.model for item in done}
+    for model in models:
+        for family in model.families:
+            if family not in families:
+                families[family] = replace(
+                    model.families[family], note=f"no run of {family} on {platform}: as {model.name} has it"
+                )
+    size = {item.model.family: np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in done}
+    whole = float(np.median(np.concatenate(list(size.values()))))
+    # a handful of errors tells little of a family's typical one: half of it is believed after eight
+    typical = {f: float((np.median(v) * len(v) + whole * SHIFT_ROWS) / (len(v) + SHIFT_ROWS)) for f, v in size.items()}
+    typical[""] = max(whole, *typical.values())
+    error = np.concatenate([item.error for item in done])
+    label = np.concatenate([np.full(len(item.error), item.model.family) for item in done])
+    analytic = np.sort(np.abs(np.concatenate([item.analytic for item in done])))[::-1]
+    difficulty = models[0].difficulty if len(models) == 1 else None
+    left_out = {item.model.family: {"kind": item.model.kind, "rows": len(item.error),
+                                    **{name: 100.0 * value for name, value in item.scores.items()}}
+                for item in done}  # fmt: skip
+    at = np.concatenate([part.index for item in done for part in item.parts])
+    meta = {"rows": len(error), "refused": refused, "seed": seed, "folds": 0, "left_out": left_out,
+            "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error}}  # fmt: skip
+    bands = fit_bands(error, np.ones(len(error)), label)
+    model = Model(platform, name, families, difficulty, typical, bands, analytic, meta)
+    sigma = [model.sigma(item.model.family, part, *reversed(item.model.log_correction(part)))
+             for item in done for part in item.parts]  # fmt: skip
+    model.bands = fit_bands(error, np.concatenate(sigma), label)
+    return model

@@ -1,0 +1,329 @@
+"""Training: measured runs of one platform in, a hybrid model with honest bands out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...analytic.errors import InputError
+from ...features.describe import Described, Group, describe
+from ..learners.residual import FEWEST_ROWS, LEARN_FROM, fit_booster, smooth_for, to_residual
+from ..profiled.segment import fit_segments
+from ..tables.splits import folds
+from .bands import Bands, fit_bands
+from .encode import Encoder
+from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
+from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
+from .partial import Judge, extents, kinds, masked, name_of
+from .strangers import stranger_bands
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+T = TypeVar("T")
+
+FOLDS = 5
+FEW_FOLDS = 3
+MANY_ROWS = 30_000
+"""In a family above this, three folds leave each fit rows enough, and two fits are saved."""
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of a smooth member (process, network or both) tried; the one with the least out-of-fold error is kept."""
+FEWEST_TOTAL = 8
+
+
+@dataclass
+class _Learned:
+    """One family after cross-fitting: the final model and, for each of its rows, what it was predicted out of fold."""
+
+    model: FamilyModel
+    index: NDArray[np.intp]
+    parts: list[Part]
+    fold: NDArray[np.intp]
+    error: Floats
+    """Out-of-fold log(measured ÷ predicted)."""
+    disagreement: Floats
+    correction: Floats
+    label: str
+    """The family, or what it is called where it was learned without some of its statistics."""
+    scored: NDArray[np.bool_] | None = None
+    """Rows whose scores make the band; all where not given."""
+
+
+def _learn_family(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
+                  quick: bool) -> _Learned:  # fmt: skip
+    """Cross-fit one family over the folds, choose its members by out-of-fold error, then fit on all of its rows."""
+    name = groups[0].family
+    reference = reference_implementations(groups)
+    parts = [part_of(group, reference) for group in groups]
+    encoder = Encoder.fit([part.rows for part in parts])
+    index = np.concatenate([part.index for part in parts])
+    starts = np.cumsum([0] + [len(part.index) for part in parts])
+    n = len(index)
+    base, trees = np.zeros(n), np.zeros(n)
+    members: dict[str, Floats] = {}
+    learn, kind = n >= LEARN_FROM, smooth_for(n)
+    for number in np.unique(fold[index]):
+        kept = [take(p, fold[p.index] != number) for p in parts]
+        kept = [p for p in kept if len(p.index)]
+        if not kept:
+            kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
+        model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=learn,
+                           smooth=kind, quick=quick, encoder=encoder)  # fmt: skip
+        for part, start in zip(parts, starts, strict=False):
+            out = fold[part.index] == number
+            if not out.any():
+                continue
+            held, where = take(part, out), start + np.flatnonzero(out)
+            base[where] = model.calibrated_s(held)
+            if model.residual is not None:
+                trees[where], said = model.residual.candidates(encoder.matrix(held.rows))
+                for member, values in said.items():
+                    members.setdefault(member, np.zeros(n))[where] = values
+    measured = time_s[index]
+    target = to_residual(measured, base)
+    kind, weight, keep = _choose(target, trees, members)
+    smooth = members.get(kind, trees)
+    correction, disagreement = trees + weight * (smooth - trees), np.abs(smooth - trees)
+    if not keep:
+        correction, disagreement = np.zeros(n), np.zeros(n)
+    times = [time_s[p.index] for p in parts]
+    final = fit_family(name, parts, times, reference, seed=seed, learn=keep, smooth=kind, quick=quick,
+                       encoder=encoder)  # fmt: skip
+    if final.residual is not None:
+        final.residual.process_weight = weight
+    elif learn:
+        final.note = "calibrated analytic: the residual did not improve on it out of fold"
+    return _Learned(final, index, parts, fold[index], target - correction, disagreement, correction, label)
+
+
+def _choose(target: Floats, trees: Floats, members: Mapping[str, Floats]) -> tuple[str, float, bool]:
+    """(kind of the smooth member, its share, whether they beat the calibrated baseline), by mean out-of-fold error.
+
+    The kind is empty where trees do best alone. `members`: what each kind says, residuals of shape (n,)."""
+
+    def mape(error: Floats) -> float:
+        return float(np.mean(np.abs(np.expm1(-error))))
+
+    scores = {("", 0.0): mape(target - trees)}
+    scores |= {(kind, w): mape(target - (trees + w * (smooth - trees)))
+               for kind, smooth in members.items() if kind for w in WEIGHTS if w}  # fmt: skip
+    best = min(scores, key=lambda choice: scores[choice])
+    return *best, scores[best] < mape(target)
+
+
+def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int) -> tuple[Any, dict[str, float], Bands]:
+    """Difficulty of a row, cross-fitted over the same folds, and the conformal scores it normalises."""
+    magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
+    fold = np.concatenate([item.fold for item in learned])
+    family = np.concatenate([np.full(len(item.index), item.label) for item in learned])
+    typical = _typical(learned) | {"": float(np.median(magnitude))}
+    x = np.concatenate([
+        difficulty_rows(part.rows, typical_of(typical, item.label, part.regime), item.disagreement[a:b],
+                        item.correction[a:b])
+        for item in learned for part, a, b in _slices(item)
+    ])  # fmt: skip
+    error = np.concatenate([item.error for item in learned])
+    regime = np.concatenate([part.regime for item in learned for part in item.parts])
+    groups = np.concatenate([group[item.index] for item in learned])
+    scored = np.concatenate([np.ones(len(i.index), dtype=bool) if i.scored is None else i.scored for i in learned])
+
+    def bands(sigma: Floats) -> Bands:
+        labels = (family[scored], regime[scored], groups[scored])
+        return fit_bands(error[scored], np.maximum(sigma, SMALLEST_SIGMA)[scored], *labels)
+
+    if len(x) < 10 * FEWEST_ROWS:
+        return None, typical, bands(np.exp(x[:, len(COMMON)]))
+
+    def fit(keep: NDArray[np.bool_]) -> Any:
+        # the median of |error| is what scales a band; extreme rows must not decide it
+        return fit_booster(x[keep], magnitude[keep], seed, rounds=150, max_depth=5, learning_rate=0.05,
+                           min_child_weight=10, subsample=0.7)  # fmt: skip
+
+    from xgboost import DMatrix
+
+    sigma = np.zeros(len(x))
+    for number in np.unique(fold):
+        held = fold == number
+        sigma[held] = np.exp(fit(~held).predict(DMatrix(x[held]))) if (~held).any() else np.exp(typical[""])
+    return fit(np.ones(len(x), dtype=bool)), typical, bands(sigma)
+
+
+def _slices(item: _Learned) -> list[tuple[Part, int, int]]:
+    ends = np.cumsum([len(part.index) for part in item.parts])
+    return [(part, int(end) - len(part.index), int(end)) for part, end in zip(item.parts, ends, strict=True)]
+
+
+def _typical(learned: Sequence[_Learned]) -> dict[str, float]:
+    """Median log |out-of-fold error| by family and, where it has rows enough, by `family|regime`."""
+    out: dict[str, float] = {}
+    for item in learned:
+        size = np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0)
+        regime = np.concatenate([part.regime for part in item.parts]).astype(str)
+        out[item.label] = float(np.median(size))
+        labels, counts = np.unique(regime, return_counts=True)
+        out |= {
+            f"{item.label}|{label}": float(np.median(size[regime == label]))
+            for label, count in zip(labels, counts, strict=True)
+            if count >= FEWEST_ROWS
+        }
+    return out
+
+
+def _by_family(described: Described) -> dict[str, list[Group]]:
+    out: dict[str, list[Group]] = {}
+    for group in described.groups:
+        out.setdefault(group.family, []).append(group)
+    return out
+
+
+def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], T], progress: Progress | None
+          ) -> list[T]:  # fmt: skip
+    """work(family, groups) for every family, side by side on the cores there are, results in the order of the names.
+
+    Large families start first so that none is left alone at the end; every fit is seeded, so order changes nothing.
+    """
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    names = sorted(by_family)
+    largest_first = sorted(names, key=lambda name: -sum(len(group.index) for group in by_family[name]))
+    done = 0
+    # warning filters are one for all threads, so they are set here and not in each fit
+    # families run side by side: matrix products with threads of their own would only wait for each other
+    with warnings.catch_warnings(), threadpool_limits(1), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a length scale at its bound only says "not needed"
+        futures = {name: pool.submit(work, name, by_family[name]) for name in largest_first}
+        waiting = {future: name for name, future in futures.items()}
+        for future in as_completed(waiting):
+            future.result()
+            done += 1
+            if progress is not None:
+                progress(waiting[future], done, len(names))
+    return [futures[name].result() for name in names]
+
+
+def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: str = "model", seed: int = 0,
+              quick: bool = False, progress: Progress | None = None) -> Model:  # fmt: skip
+    """Fit the hybrid of one platform to measured runs (columns of the run table, `group` included).
+
+    Every group lies in one fold; residual, difficulty and scores of a row come from models that never saw its group.
+    quick: fewer trees and no Gaussian process.
+    Raises InputError where the frame holds several platforms or too few usable rows.
+    """
+    platforms = sorted(set(frame["platform"].astype(str)))
+    if len(platforms) != 1:
+        raise InputError(f"one model is for one platform; the table holds {', '.join(platforms) or 'none'}")
+    described = described or describe(frame)
+    time_s = np.asarray(frame["time_s"], dtype=np.float64)
+    fold = folds(frame["group"], FOLDS, seed + 1)
+    few = folds(frame["group"], FEW_FOLDS, seed + 1)
+    by_family = _by_family(described)
+    usable = sum(len(g.index) for groups in by_family.values() for g in groups)
+    if usable < FEWEST_TOTAL:
+        raise InputError(f"{usable} usable rows for {platforms[0]}; at least {FEWEST_TOTAL} are needed to train")
+
+    def learn(label: str, groups: list[Group]) -> _Learned:
+        many = sum(len(group.index) for group in groups) > MANY_ROWS
+        known = _learn_family(label, groups, time_s, few if many else fold, seed, quick)
+        made = None if label == groups[0].family else kinds(by_family[groups[0].family], fold)
+        if made is None:
+            return known
+        return _both_ways(known, _learn_family(label, groups, time_s, made, seed, quick))
+
+    learned = _each(by_family, learn, progress)
+    group = np.unique(np.asarray(frame["group"], dtype=str), return_inverse=True)[1]
+    difficulty, typical, bands = _fit_difficulty(learned, group, seed)
+    ok = np.isfinite(described.baseline_s)
+    analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
+    families = {item.model.family: item.model for item in learned}
+    meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
+            "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
+    model = Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
+                  meta, stranger_bands([(item.model, item.parts) for item in learned], time_s),
+                  fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
+    # what a quick look left out is said, not learned
+    hidden = {} if quick else _hidden(by_family, [name for name, known in families.items() if known.residual])
+    without = _each({name: masked(by_family[family], left_out) for name, (family, left_out) in hidden.items()},
+                    learn, progress)  # fmt: skip
+    if not without:
+        return model
+    judge = Judge(*_fit_difficulty(without, group, seed), {name: left_out for name, (_, left_out) in hidden.items()})
+    return replace(model, partials={item.label: item.model for item in without}, partial_judge=judge)
+
+
+def _both_ways(known: _Learned, strange: _Learned) -> _Learned:
+    """A family judged on inputs of kinds it knows and of kinds it does not.
+
+    From both is learned which rows are hard; the scores are those of the strange ones, for nobody said which to expect.
+    """
+    both: dict[str, Any] = {
+        name: np.concatenate([getattr(known, name), getattr(strange, name)])
+        for name in ("index", "error", "disagreement", "correction")
+    }
+    scored = np.arange(len(both["error"])) >= len(known.error)
+    return replace(known, **both, parts=[*known.parts, *strange.parts], fold=np.concatenate([known.fold, known.fold]),
+                   scored=scored)  # fmt: skip
+
+
+def _hidden(by_family: Mapping[str, list[Group]], families: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Name → (family, parameters left out) of every partial model worth having."""
+    return {name_of(family, number): (family, left_out)
+            for family in families for number, left_out in extents(family, by_family[family])}  # fmt: skip
+
+
+def refusals(described: Described) -> dict[str, Any]:
+    """How many rows could not be described, and why the first of them: for a model's meta."""
+    first = min(described.refused, default=None)
+    return {"refused": len(described.refused)} | ({} if first is None else {"refused_why": described.refused[first]})
+
+
+def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
+                seed: int = 0, progress: Progress | None = None) -> Model:  # fmt: skip
+    """Fit the families again on all rows, with the choices and the bands of a model that was checked on held-out rows.
+
+    `checked` was cross-fitted on a part of `frame`: which members a family has, the difficulty and the conformal scores
+    come from there. More rows make the refitted residual no worse, so its bands stay valid (a little wide).
+    """
+    described = described or describe(frame)
+    time_s = np.asarray(frame["time_s"], dtype=np.float64)
+
+    def again(label: str, groups: list[Group]) -> FamilyModel:
+        family = groups[0].family
+        known = checked.families.get(label) if label == family else checked.partials[label]
+        reference = reference_implementations(groups)
+        parts = [part_of(group, reference) for group in groups]
+        smooth = known.residual.smooth if known is not None and known.residual is not None else ""
+        model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, smooth=smooth,
+                           quick=bool(checked.meta.get("quick")),
+                           learn=known is not None and known.residual is not None)  # fmt: skip
+        if model.residual is not None and known is not None and known.residual is not None:
+            model.residual.process_weight = known.residual.process_weight
+        model.note = known.note if known is not None else "calibrated analytic: no held-out row to check a residual on"
+        return model
+
+    whole = _by_family(described)
+    judge = checked.partial_judge
+    without = {name: masked(whole[checked.partials[name].family], hidden)
+               for name, hidden in (judge.hidden if judge is not None else {}).items()}  # fmt: skip
+    fitted = dict(zip(sorted(whole | without), _each(whole | without, again, progress), strict=True))
+    rows = int(np.isfinite(described.baseline_s).sum())
+    quick = bool(checked.meta.get("quick"))
+    segments = checked.segments if quick else fit_segments(frame, described, seed=seed)
+    meta = {**checked.meta, "rows": rows, **refusals(described)}
+    return replace(checked, name=name or checked.name, families={name: fitted[name] for name in whole}, meta=meta,
+                   segments=segments, partials={name: fitted[name] for name in without})  # fmt: skip
+
+
+def _scores(item: _Learned) -> dict[str, float]:
+    error = np.abs(np.expm1(-item.error))
+    return {"rows": len(error), "mape": 100.0 * float(error.mean()), "median_ape": 100.0 * float(np.median(error))}
