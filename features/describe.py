@@ -17,7 +17,7 @@ from ..analytic.work import Family, FloatArray, arguments
 from .checks import row_faults
 from .counted import Counts, counts_of, work_of
 from .rows import Rows, family_rows
-from .unsaid import HIDDEN, unsaid
+from .unsaid import unsaid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,4 +158,4 @@ def group_of(platform: Platform, family: Family, kernel: str, precision: str, ca
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation)
     counts = counts_of(family, arrays, precision, cache)
     return Group(platform, family.name, precision, cache, index, base, rows, counts,
-                 unsaid(family, raw, index.size), raw if family.name in HIDDEN else {})  # fmt: skip
+                 unsaid(family, raw, index.size), raw if family.asked_without else {})  # fmt: skip

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from ..analytic.baseline import Baseline
 from ..analytic.platform import Platform
 from ..analytic.work import Family, FloatArray, element_byte
-from . import blocking as cuts
-from .numbers import alignment_log2, log2, padding_log2, tail
-from .product import cut_columns
+from .families import COLUMNS
+from .numbers import alignment_log2, log2, tail
 
 CACHE_CODE = {"cold": 1.0, "warm": 0.0, "unknown": 0.0}
 
@@ -47,90 +46,6 @@ def _sizes(family: Family, a: Mapping[str, NDArray[Any]], byte: float) -> dict[s
     return out
 
 
-def _gemm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                   ) -> dict[str, FloatArray]:  # fmt: skip
-    if base.work.gemm is None:
-        return {}
-    m, n, k, batch = base.work.gemm
-    slots = platform.value("compute_units")
-    out = {
-        "align_min": np.minimum(np.minimum(alignment_log2(n, byte), alignment_log2(k, byte)), 4.0),
-        "log2_mn": log2(m * n), "log2_n_over_m": log2(n / m), "log2_k_over_mn": log2(k / np.sqrt(m * n)),
-        "tail_128x256": tail(np.ceil(m / 128) * np.ceil(n / 256) * batch, slots),
-        "tail_256x128": tail(np.ceil(m / 256) * np.ceil(n / 128) * batch, slots),
-        "tail_128x128": tail(np.ceil(m / 128) * np.ceil(n / 128) * batch, slots),
-        "tail_64x64": tail(np.ceil(m / 64) * np.ceil(n / 64) * batch, slots),
-        "log2_ctas_128": log2(np.ceil(m / 128) * np.ceil(n / 128) * batch / slots),
-    }  # fmt: skip
-    out |= {f"pad_{name}_{tile}": padding_log2(size, tile) for name, size in (("m", m), ("n", n)) for tile in (64, 128)}
-    out["pad_m_256"], out["pad_n_256"] = padding_log2(m, 256.0), padding_log2(n, 256.0)
-    details = ("waves", "wave_efficiency", "tile_m", "tile_n", "split_k")
-    out |= {f"log2_{name}": log2(base.details[name]) for name in details if name in base.details}
-    return out
-
-
-def _product_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                      ) -> dict[str, FloatArray]:  # fmt: skip
-    return _gemm_features(a, base, byte, platform) | cut_columns(base, byte, platform)
-
-
-def _graph(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
-    return {"max_over_avg_degree": log2(a["max_degree"] / a["avg_degree"]),
-            "std_over_avg_degree": np.asarray(a["std_degree"] / a["avg_degree"])}  # fmt: skip
-
-
-def _spmm_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                   ) -> dict[str, FloatArray]:  # fmt: skip
-    dense = np.asarray(a["cols_dense"], dtype=np.float64)
-    return _row_spread(a) | {
-        "log2_dense_set": log2(a["cols"] * dense * byte), "log2_row_work": log2(a["row_mean"] * dense),
-        "tail_rows": tail(a["rows"] / 8.0, platform.value("compute_units")),
-        **cuts.dense_columns(dense, np.asarray(a["row_mean"]), np.asarray(a["row_max"])),
-    }  # fmt: skip
-
-
-def _batched_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                      ) -> dict[str, FloatArray]:  # fmt: skip
-    return _gemm_features(a, base, byte, platform) | cuts.batched(a, base, byte, platform)
-
-
-def _conv_features(a: Mapping[str, NDArray[Any]], base: Baseline, byte: float, platform: Platform
-                   ) -> dict[str, FloatArray]:  # fmt: skip
-    return _gemm_features(a, base, byte, platform) | cuts.convolution(a, base, byte, platform)
-
-
-def _row_spread(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
-    mean = np.maximum(np.asarray(a["row_mean"], dtype=np.float64), 1e-3)
-    return {
-        "row_std_over_mean": np.asarray(a["row_std"]) / mean,
-        "row_max_over_mean": log2(np.asarray(a["row_max"]) / mean),
-        "distance_over_cols": log2(np.asarray(a["mean_col_distance"]) / np.asarray(a["cols"])),
-    }
-
-
-def _frontier(a: Mapping[str, NDArray[Any]], *_: Any) -> dict[str, FloatArray]:
-    levels = np.asarray(a["levels"], dtype=np.float64)
-    return _graph(a) | {
-        "log2_nodes_per_level": log2(a["nodes"] / levels), "log2_edges_per_level": log2(a["edges"] / levels),
-    }  # fmt: skip
-
-
-EXTRA = {
-    "gemm": _product_features, "bmm": _batched_features, "conv2d": _conv_features, "fft": cuts.transform,
-    "gemv": cuts.matrix_vector, "bicg": cuts.matrix_vector, "segmented_scan": cuts.segment_length, "pagerank": _graph,
-    "spmm_csr": _spmm_features,
-    "spmv_csr": _row_spread, "spmv_coo": _row_spread, "spmv_ell": _row_spread, "spmv_sellp": _row_spread,
-    "spmv_hybrid": _row_spread, "sptrsv": _row_spread, "bfs": _frontier, "attention": cuts.attention,
-    "softmax": cuts.normalised_rows, "layernorm": cuts.normalised_rows, "gather": cuts.table_density,
-    "scatter_add": cuts.table_density, "histogram": cuts.bins, "hash_probe": cuts.probes,
-    "backprop": cuts.weighted_sums, "stencil_7pt": cuts.grid_blocks("nx", "ny", 32.0, 8.0, "nz"),
-    "stencil2d": cuts.grid_blocks("cols", "rows", 64.0, 16.0), "hotspot": cuts.grid_blocks("cols", "rows", 16.0, 16.0),
-    "srad": cuts.grid_blocks("cols", "rows", 16.0, 16.0), "transpose": cuts.grid_blocks("n", "m", 32.0, 32.0),
-    **dict.fromkeys(("vector_copy", "vector_scale", "vector_add", "triad", "relu"), cuts.stream),
-    "stencil_5pt": cuts.grid_blocks("width", "height", 32.0, 8.0),
-}  # fmt: skip
-
-
 def family_rows(family: Family, a: Mapping[str, NDArray[Any]], base: Baseline, precision: str, cache: str,
                 platform: Platform, implementation: NDArray[Any]) -> Rows:  # fmt: skip
     """Feature rows of n configurations of one family at one precision, cache state and platform.
@@ -141,7 +56,8 @@ def family_rows(family: Family, a: Mapping[str, NDArray[Any]], base: Baseline, p
     n = base.time_s.size
     with np.errstate(invalid="ignore", divide="ignore"):
         columns = _sizes(family, a, byte)
-        columns |= EXTRA.get(family.name, lambda *_: {})(a, base, byte, platform)
+        if family.name in COLUMNS:
+            columns |= COLUMNS[family.name](a, base, byte, platform)
         columns |= common_columns(base, platform)
     columns["log2_flop"] = log2(base.work.flop)
     columns["log2_byte"] = log2(base.work.compulsory_byte)

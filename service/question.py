@@ -13,8 +13,8 @@ from ..analytic.baseline import CACHE_STATES, arithmetic_precision, baseline_of_
 from ..analytic.errors import InputError, RefusedError, nearest_names
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform
-from ..analytic.work import Family, Param, arguments, element_byte, usage
-from ..features.checks import LARGEST, contradictions
+from ..analytic.rules import contradictions, faults, spelt
+from ..analytic.work import Family, Param, arguments, element_byte, stated, usage
 from ..features.counted import SEGMENT, counts_of, work_of
 from .recorded import recording
 
@@ -42,7 +42,7 @@ class Question:
         """Baseline and features on a platform, and the names of the platform parameters that were read for it."""
         from ..features.describe import Described, Group
         from ..features.rows import family_rows
-        from ..features.unsaid import HIDDEN, unsaid
+        from ..features.unsaid import unsaid
 
         watched, recorder = recording(platform)
         raw = {name: np.atleast_1d(_cell(value)) for name, value in self.params.items()}
@@ -60,7 +60,7 @@ class Question:
             raise InputError(f"{self.kernel}: the sizes are too large for a time that a number can hold")
         counts = counts_of(self.family, arrays, self.precision, self.cache)
         group = Group(platform, self.family.name, self.precision, self.cache, np.arange(1), base, rows, counts,
-                      unsaid(self.family, self.params, 1), raw if self.family.name in HIDDEN else {})  # fmt: skip
+                      unsaid(self.family, self.params, 1), raw if self.family.asked_without else {})  # fmt: skip
         described = Described(base.time_s, base.naive_s, base.bound.seconds, np.array([base.route], dtype=object),
                               base.guard, (group,), {})  # fmt: skip
         return described, used
@@ -86,7 +86,7 @@ def _family(name: str, params: Mapping[str, Any]) -> tuple[Family, bool]:
 
 
 def _number(param: Param, value: Any, kernel: str) -> Any:
-    """A size or real as int or float. InputError where it is no single finite number, or a size is not whole."""
+    """A size or real as int or float. InputError where it is no single finite number."""
     if param.kind == "flag" and isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
@@ -95,10 +95,6 @@ def _number(param: Param, value: Any, kernel: str) -> Any:
     number = float(value)
     if not math.isfinite(number):
         raise InputError(f"{kernel}: parameter {param.name!r} is {number}; it must be a finite number")
-    if number > LARGEST.get(param.kind, math.inf):
-        raise InputError(f"{kernel}: parameter {param.name!r} is {number:g}, too large for the size of anything")
-    if param.kind == "size" and number != int(number):
-        raise InputError(f"{kernel}: parameter {param.name!r} is {number:g}; it must be a whole number, at least 1")
     return int(number) if number == int(number) and abs(number) < 2**53 else number
 
 
@@ -110,7 +106,7 @@ def _checked(family: Family, params: Mapping[str, Any], kernel: str) -> dict[str
             raise InputError(f"{kernel}: unknown parameter {name!r}{nearest_names(name, known)}; {usage(family)}")
         param = known[name]
         if param.kind == "text":
-            out[name] = str(value)
+            out[name] = str(spelt(param, np.array([str(value)], dtype=object))[0])
         elif param.kind == "list":
             out[name] = list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
         else:
@@ -118,14 +114,12 @@ def _checked(family: Family, params: Mapping[str, Any], kernel: str) -> dict[str
     return out
 
 
-def _refuse_contradictions(family: Family, params: Mapping[str, Any], kernel: str) -> None:
-    """InputError for values that are fine one by one and cannot hold together."""
-    columns = {
-        param.name: np.array([params.get(param.name)], dtype=object)
-        if param.kind in ("text", "list")
-        else np.array([float(params.get(param.name, math.nan))])
-        for param in family.params
-    }
+def _refuse_faults(family: Family, params: Mapping[str, Any], kernel: str) -> None:
+    """InputError for values that are none of their parameters, or that cannot hold together."""
+    columns, _ = stated(family, {name: np.atleast_1d(_cell(value)) for name, value in params.items()}, 1)
+    for fault in faults(family, columns, whole=True, complete=False):
+        if fault.where.any():
+            raise InputError(f"{kernel}: {fault.of(columns[fault.name])}")
     said = contradictions(family, columns)[0]
     if said:
         raise InputError(f"{kernel}: {said}")
@@ -141,7 +135,7 @@ def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: st
     if cache not in CACHE_STATES:
         raise InputError(f"cache is {cache!r}; it must be one of {', '.join(CACHE_STATES)}")
     checked = _checked(found, params, family)
-    _refuse_contradictions(found, checked, family)
+    _refuse_faults(found, checked, family)
     if found.name == SEGMENT and "bytes" not in checked:
         raise RefusedError(f"{family}: a segment is predicted from what was counted, and no bytes are given; "
                            "add bytes=… (device memory, read + written) and flops=…")  # fmt: skip

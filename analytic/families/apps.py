@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..work import Arguments, Family, Param, Work, make_work
@@ -45,19 +47,37 @@ def _segment(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
+def _counted(name: str, meaning: str, unit: str, **more: Any) -> Param:
+    return Param(name, "real", required=False, meaning=meaning, unit=unit, **more)
+
+
+SEGMENT = (
+    _counted("flops", "floating-point operations of the call", "FLOP", default=0.0),
+    Param("bytes", "real", meaning="device-memory bytes of the call, read and written", unit="B"),
+    _counted("threads", "threads of one launch", "threads", default=1e6),
+    _counted("l2_bytes", "bytes between L2 and the compute units", "B"),
+    _counted("working_set", "bytes the call touches; `bytes` where not given", "B"),
+    Param("launches", required=False, default=1.0, meaning="kernels started", unit="launches"),
+    _counted("registers", "registers of a thread", "registers"),
+    _counted("smem_bytes", "shared memory of a block", "B"),
+    _counted("int_ops", "integer operations of the call", "operations"),
+    _counted("fp_inst", "floating-point instructions of all threads", "instructions"),
+    Param("name", "text", required=False, meaning="what the profiler calls it"),
+    Param("grid", "list", required=False, meaning="blocks of a launch along x, y, z", unit="blocks"),
+    Param("block", "list", required=False, meaning="threads of a block along x, y, z", unit="threads"),
+)
+
 FAMILIES: tuple[Family, ...] = (
-    Family("backprop", (Param("inputs"), Param("hidden", required=False, default=16.0)), _backprop, "compute",
-           meaning="one layer of a perceptron, forward and weight update"),
-    Family("streamcluster", (Param("points"), Param("dims")), _streamcluster, "memory",
-           meaning="assignment cost of points to one candidate centre"),
-    Family("nw", (Param("n"),), _nw, "balanced", meaning="sequence alignment by anti-diagonals", precision="int32"),
-    Family("segment",
-           (Param("flops", "real", required=False, default=0.0), Param("bytes", "real"),
-            Param("threads", "real", required=False, default=1e6), Param("l2_bytes", "real", required=False),
-            Param("working_set", "real", required=False), Param("launches", required=False, default=1.0),
-            Param("registers", "real", required=False), Param("smem_bytes", "real", required=False),
-            Param("int_ops", "real", required=False), Param("fp_inst", "real", required=False),
-            Param("name", "text", required=False),
-            Param("grid", "list", required=False), Param("block", "list", required=False)),
-           _segment, "balanced", meaning="a profiled kernel with counted FLOP and bytes"),
+    Family("backprop", (Param("inputs", meaning="inputs of the layer", unit="neurons"),
+                        Param("hidden", required=False, default=16.0, meaning="outputs of the layer", unit="neurons")),
+           _backprop, "compute", meaning="one layer of a perceptron, forward and weight update",
+           example={"inputs": 65_536, "hidden": 16}),
+    Family("streamcluster", (Param("points", meaning="points", unit="points"),
+                             Param("dims", meaning="coordinates of a point", unit="elements")),
+           _streamcluster, "memory", meaning="assignment cost of points to one candidate centre",
+           example={"points": 65_536, "dims": 256}),
+    Family("nw", (Param("n", meaning="length of each of the two sequences", unit="letters"),), _nw, "balanced",
+           meaning="sequence alignment by anti-diagonals", precision="int32", example={"n": 2048}),
+    Family("segment", SEGMENT, _segment, "balanced", meaning="a profiled kernel with counted FLOP and bytes",
+           example={"flops": 1e9, "bytes": 100e6, "threads": 1e6}),
 )  # fmt: skip

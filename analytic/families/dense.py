@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..factors import largest_prime, next_power_of_two
-from ..work import PRECISION_BYTE, Arguments, Family, FloatArray, Param, Work, make_work
+from ..work import PRECISION_BYTE, Arguments, Contradiction, Family, FloatArray, Param, Work, make_work
 
 ONE = 1.0
 
@@ -162,35 +162,90 @@ def _lud(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
-MNK = (Param("m"), Param("n"), Param("k"))
-BATCH = Param("batch", required=False, default=ONE)
+PRODUCT = (
+    Param("m", meaning="rows of A and C", unit="rows"), Param("n", meaning="columns of B and C", unit="columns"),
+    Param("k", meaning="columns of A, rows of B: the length of the sums", unit="elements"),
+)  # fmt: skip
+VECTOR = (Param("m", meaning="rows of A", unit="rows"), Param("n", meaning="columns of A", unit="columns"))
+SCHEMES = (
+    *WEIGHT_BYTE, "fp8", "fp8_block", "nvfp4", "smoothquant", "rowwise", "bf16", "bf16_batched", "a8w8_rowwise",
+    "a8w8_blockscale", "a8w8_bpreshuffle", "a8w8_blockscale_bpreshuffle", "a8w8_batched", "a4w4_blockscale",
+)  # fmt: skip
+"""Ways of scaling narrow operands that public tables name."""
+LIBRARY = {"nvidia": "cublas", "amd": "rocblas"}
+PIXELS = "pixels"
+
+
+def _batch(meaning: str, unit: str) -> Param:
+    return Param("batch", required=False, default=ONE, meaning=meaning, unit=unit)
+
+
+def _size(name: str, meaning: str, unit: str, **more: Any) -> Param:
+    return Param(name, meaning=meaning, unit=unit, **more)
+
+
+ATTENTION = (
+    _size("batch", "sequences", "sequences"),
+    _size("heads", "heads of the queries", "heads"),
+    _size("kv_heads", "heads of keys and values, at most `heads`; as many where not given", "heads", required=False),
+    _size("seq", "tokens of each sequence where q_len and kv_len are the same", "tokens", required=False),
+    _size("q_len", "tokens that ask; `seq` where not given", "tokens"),
+    _size("kv_len", "tokens asked of, those in the cache included; `seq` where not given", "tokens"),
+    _size("head_dim", "length of one head's vectors", "elements"),
+    Param("causal", "flag", required=False, default=0.0, meaning="whether a token sees only itself and those before"),
+    Param("window", "real", required=False, default=0.0, meaning="last tokens that are seen; 0: all", unit="tokens"),
+    Param("kv_precision", "text", required=False, meaning="precision of the stored keys and values; that of the "
+          "question where not given", words=tuple(PRECISION_BYTE)),
+)  # fmt: skip
+CONVOLUTION = (
+    _batch("images", "images"),
+    _size("cin", "channels of the image", "channels", required=False, default=ONE),
+    _size("cout", "channels of the result; `out_channels` where not given", "channels"),
+    _size("hw", "edge of a square image, padded so that the result is as large", PIXELS, required=False),
+    _size("ksize", "edge of a square window", PIXELS, required=False),
+    _size("height", "height of the image; `hw` where not given", PIXELS),
+    _size("width", "width of the image; `hw` where not given", PIXELS),
+    _size("kernel_h", "height of the window; `ksize` where not given", PIXELS),
+    _size("kernel_w", "width of the window; `ksize` where not given", PIXELS),
+    _size("out_channels", "another name for `cout`", "channels", required=False),
+    Param("padded", "flag", required=False, meaning="whether the result is as large as the image; follows from how the "
+          "size is given (hw: yes)"),
+)  # fmt: skip
 
 FAMILIES: tuple[Family, ...] = (
-    Family("gemm", (*MNK, BATCH, Param("scheme", "text", required=False)), _gemm, "compute", "matrix",
-           "C[m,n] = A[m,k]·B[k,n]", "bf16", reference={"nvidia": "cublas", "amd": "rocblas"}),
-    Family("bmm", (Param("batch"), *MNK), _gemm, "compute", "matrix",
-           "batch independent matrix products", "bf16", reference={"nvidia": "cublas", "amd": "rocblas"}),
-    Family("gemv", (Param("m"), Param("n")), _gemv, "memory", meaning="y[m] = A[m,n]·x[n]", precision="fp32",
-           reference={"nvidia": "cublas", "amd": "rocblas"}),
-    Family("bicg", (Param("m"), Param("n")), _bicg, "memory", meaning="q = A·p and s = Aᵀ·r"),
-    Family("fft", (Param("n"), BATCH), _fft, "balanced", meaning="batch complex transforms of n points",
-           reference={"nvidia": "cufft", "amd": "rocfft"}),
-    Family("attention",
-           (Param("batch"), Param("heads"), Param("kv_heads", required=False), Param("seq", required=False),
-            Param("q_len"), Param("kv_len"), Param("head_dim"), Param("causal", "flag", required=False, default=0.0),
-            Param("window", "real", required=False, default=0.0), Param("kv_precision", "text", required=False)),
-           _attention, "compute", meaning="softmax(Q·Kᵀ)·V; give seq, or q_len and kv_len", precision="bf16",
-           derive=_attention_shape, reference={"nvidia": "flash", "amd": "flash"}),
-    Family("conv2d",
-           (BATCH, Param("cin", required=False, default=ONE), Param("cout"), Param("hw", required=False),
-            Param("ksize", required=False), Param("height"), Param("width"), Param("kernel_h"), Param("kernel_w"),
-            Param("out_channels", required=False), Param("padded", "flag", required=False)),
-           _conv2d, "compute", "matrix", "2-D convolution; give hw and ksize, or height, width, kernel_h, kernel_w",
-           "bf16", derive=_conv_shape, reference={"nvidia": "cudnn", "amd": "miopen"}),
-    Family("im2col", (Param("height"), Param("width"), Param("kernel_h"), Param("kernel_w")), _im2col, "memory",
-           meaning="image windows unrolled into columns"),
-    Family("nbody", (Param("bodies"),), _nbody, "compute", meaning="all-pairs gravity, one step"),
-    Family("kmeans", (Param("points"), Param("features"), Param("clusters", required=False, default=5.0)), _kmeans,
-           "balanced", meaning="nearest of the cluster centres for each point"),
-    Family("lud", (Param("n"),), _lud, "compute", meaning="blocked LU factorisation without pivoting"),
+    Family("gemm", (*PRODUCT, _batch("products of the same size", "products"),
+                    Param("scheme", "text", required=False, meaning="how narrow operands are scaled; int8_wo and "
+                          "int4_wo store the weights narrower than the precision", words=SCHEMES)),
+           _gemm, "compute", "matrix", "C[m,n] = A[m,k]·B[k,n]", "bf16", reference=LIBRARY, keeps_rounds=True,
+           example={"m": 4096, "n": 4096, "k": 4096}),
+    Family("bmm", (_size("batch", "products of the same size", "products"), *PRODUCT), _gemm, "compute", "matrix",
+           "batch independent matrix products", "bf16", reference=LIBRARY, keeps_rounds=True,
+           example={"batch": 64, "m": 512, "n": 512, "k": 128}),
+    Family("gemv", VECTOR, _gemv, "memory", meaning="y[m] = A[m,n]·x[n]", precision="fp32", reference=LIBRARY,
+           example={"m": 8192, "n": 8192}),
+    Family("bicg", VECTOR, _bicg, "memory", meaning="q = A·p and s = Aᵀ·r", example={"m": 4096, "n": 4096}),
+    Family("fft", (_size("n", "points of one transform", "points"), _batch("transforms", "transforms")), _fft,
+           "balanced", meaning="batch complex transforms of n points", reference={"nvidia": "cufft", "amd": "rocfft"},
+           example={"n": 4096, "batch": 1024}),
+    Family("attention", ATTENTION, _attention, "compute", meaning="softmax(Q·Kᵀ)·V; give seq, or q_len and kv_len",
+           precision="bf16", derive=_attention_shape, reference={"nvidia": "flash", "amd": "flash"},
+           contradictions=(Contradiction("'kv_heads' is more than heads", lambda c: c["kv_heads"] > c["heads"]),),
+           example={"batch": 4, "heads": 32, "kv_heads": 8, "seq": 2048, "head_dim": 128, "causal": True}),
+    Family("conv2d", CONVOLUTION, _conv2d, "compute", "matrix",
+           "2-D convolution; give hw and ksize, or height, width, kernel_h, kernel_w", "bf16", derive=_conv_shape,
+           reference={"nvidia": "cudnn", "amd": "miopen"},
+           example={"batch": 32, "cin": 128, "cout": 128, "hw": 28, "ksize": 3}),
+    Family("im2col", (_size("height", "height of the image", PIXELS), _size("width", "width of the image", PIXELS),
+                      _size("kernel_h", "height of the window", PIXELS),
+                      _size("kernel_w", "width of the window", PIXELS)), _im2col, "memory",
+           meaning="image windows unrolled into columns",
+           example={"height": 1024, "width": 1024, "kernel_h": 3, "kernel_w": 3}),
+    Family("nbody", (_size("bodies", "bodies, each pulled by every other", "bodies"),), _nbody, "compute",
+           meaning="all-pairs gravity, one step", example={"bodies": 32_768}),
+    Family("kmeans", (_size("points", "points", "points"), _size("features", "coordinates of a point", "elements"),
+                      _size("clusters", "cluster centres", "centres", required=False, default=5.0)), _kmeans,
+           "balanced", meaning="nearest of the cluster centres for each point",
+           example={"points": 500_000, "features": 34, "clusters": 5}),
+    Family("lud", (_size("n", "rows and columns of the matrix", "rows"),), _lud, "compute",
+           meaning="blocked LU factorisation without pivoting", example={"n": 2048}),
 )  # fmt: skip

@@ -1,11 +1,13 @@
-"""Graph traversal and all-pairs paths."""
+"""Graphs: traversal, PageRank, all-pairs paths."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from ..work import INDEX_BYTE, SECTOR_BYTE, Arguments, Family, Param, Work, make_work
-from .sparse import DEGREES, fill_degrees
+import numpy as np
+from numpy.typing import NDArray
+
+from ..work import INDEX_BYTE, SECTOR_BYTE, Arguments, Contradiction, Family, Param, Work, make_work
 
 
 def _bfs(a: Arguments, byte: float) -> Work:
@@ -19,6 +21,17 @@ def _bfs(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
+def _pagerank(a: Arguments, byte: float) -> Work:
+    nodes, edges, steps = a["nodes"], a["edges"], a["iterations"]
+    one = edges * (INDEX_BYTE + SECTOR_BYTE / 2.0) + nodes * (INDEX_BYTE + 3.0 * byte)
+    compulsory = edges * INDEX_BYTE + nodes * (INDEX_BYTE + 2.0 * byte)
+    return make_work(
+        (2.0 * edges + 3.0 * nodes) * steps, compulsory, nodes * byte, threads=nodes, launches=2.0 * steps,
+        working_set_byte=compulsory, reread_byte=np.maximum(one * steps - compulsory - nodes * byte, 0.0),
+        chain=2.0 * steps,
+    )  # fmt: skip
+
+
 def _floyd_warshall(a: Arguments, byte: float) -> Work:
     n = a["nodes"]
     plane = n * n * byte
@@ -28,11 +41,41 @@ def _floyd_warshall(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
+GRAPH_KINDS = ("uniform", "rmat", "small_world", "grid", "road", "geometric", "communities", "hubs")
+DEGREES = (
+    Param("avg_degree", "real", required=False, meaning="mean number of edges of a node; edges / nodes where not given",
+          unit="edges"),
+    Param("max_degree", "real", required=False, meaning="most edges of a node", unit="edges"),
+    Param("std_degree", "real", required=False, meaning="standard deviation of the number of edges", unit="edges"),
+    Param("structure", "text", required=False, meaning="what kind of graph it is", words=GRAPH_KINDS, open=True),
+)  # fmt: skip
+NODES = Param("nodes", meaning="nodes of the graph", unit="nodes")
+EDGES = Param("edges", meaning="directed edges as stored", unit="edges")
+
+
+def fill_degrees(a: dict[str, NDArray[Any]]) -> None:
+    """The average degree follows from edges and nodes."""
+    a["avg_degree"] = np.where(np.isnan(a["avg_degree"]), a["edges"] / a["nodes"], a["avg_degree"])
+
+
 FAMILIES: tuple[Family, ...] = (
-    Family("bfs", (Param("nodes"), Param("edges"), Param("levels"), *DEGREES,
-                   Param("frontier", "list", required=False)),
+    Family("bfs", (NODES, EDGES, Param("levels", meaning="steps from the root to the furthest node", unit="levels"),
+                   *DEGREES, Param("frontier", "list", required=False, meaning="nodes of each level, from the root on",
+                                   unit="nodes")),
            _bfs, "irregular", meaning="breadth-first search; edges are directed edges stored", precision="int32",
-           derive=fill_degrees),
-    Family("floydwarshall", (Param("nodes"),), _floyd_warshall, "balanced",
-           meaning="all-pairs shortest paths, a launch a vertex", precision="int32"),
+           derive=fill_degrees,
+           contradictions=(Contradiction("'levels' is more than nodes", lambda c: c["levels"] > c["nodes"]),),
+           statistics=("max_degree", "std_degree", "structure"),
+           asked_without=(("structure", "frontier"), ("structure", "frontier", "max_degree", "std_degree")),
+           example={"nodes": 1_000_000, "edges": 16_000_000, "levels": 7, "max_degree": 40, "std_degree": 4.0,
+                    "structure": "uniform"}),
+    Family("pagerank", (NODES, EDGES, Param("iterations", required=False, default=1.0, meaning="steps of the iteration",
+                                            unit="steps"), *DEGREES),
+           _pagerank, "irregular", meaning="power iteration on a graph", derive=fill_degrees,
+           statistics=("std_degree", "structure"),
+           asked_without=(("structure",), ("structure", "max_degree", "std_degree")),
+           example={"nodes": 1_000_000, "edges": 16_000_000, "max_degree": 40, "std_degree": 4.0,
+                    "structure": "uniform"}),
+    Family("floydwarshall", (NODES,), _floyd_warshall, "balanced",
+           meaning="all-pairs shortest paths, a launch a vertex", precision="int32", example={"nodes": 1024}),
 )  # fmt: skip

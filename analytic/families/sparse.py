@@ -1,4 +1,4 @@
-"""Sparse matrix families: products by format, triangular solve, PageRank, unstructured-mesh gather–scatter."""
+"""Sparse matrix families: products by format, triangular solve, unstructured-mesh gather–scatter."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..work import INDEX_BYTE, SECTOR_BYTE, Arguments, Family, FloatArray, Param, Work, make_work
-
-ROW_STATISTICS = tuple(
-    Param(name, "real", required=False)
-    for name in ("row_mean", "row_std", "row_max", "row_min", "row_q1", "row_median", "row_q3", "mean_col_distance")
-)
-MATRIX = (Param("rows"), Param("cols"), Param("nnz"), *ROW_STATISTICS, Param("structure", "text", required=False))
-
+from ..work import INDEX_BYTE, SECTOR_BYTE, Arguments, Contradiction, Family, FloatArray, Param, Work, make_work
 
 UNKNOWN_LONGEST = 8.0
 
@@ -105,17 +98,6 @@ def _sptrsv(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
-def _pagerank(a: Arguments, byte: float) -> Work:
-    nodes, edges, steps = a["nodes"], a["edges"], a["iterations"]
-    one = edges * (INDEX_BYTE + SECTOR_BYTE / 2.0) + nodes * (INDEX_BYTE + 3.0 * byte)
-    compulsory = edges * INDEX_BYTE + nodes * (INDEX_BYTE + 2.0 * byte)
-    return make_work(
-        (2.0 * edges + 3.0 * nodes) * steps, compulsory, nodes * byte, threads=nodes, launches=2.0 * steps,
-        working_set_byte=compulsory, reread_byte=np.maximum(one * steps - compulsory - nodes * byte, 0.0),
-        chain=2.0 * steps,
-    )  # fmt: skip
-
-
 def _mesh(a: Arguments, byte: float) -> Work:
     zones, points, corners = a["zones"], a["points"], a["corners"]
     # zone values scattered to points through corner lists, then gathered back
@@ -133,23 +115,60 @@ def _corners(a: dict[str, NDArray[Any]]) -> None:
         a[name] = np.where(np.isnan(a[name]), value, a[name])
 
 
-DEGREES = (
-    *(Param(name, "real", required=False) for name in ("avg_degree", "max_degree", "std_degree")),
-    Param("structure", "text", required=False),
+MATRIX_KINDS = (
+    "uniform", "powerlaw", "banded", "near_diagonal", "block", "poisson2d", "poisson3d", "rmat", "clustered", "arrow",
+    "two_lengths", "dense_rows", "permuted", "hypersparse", "levels",
+)  # fmt: skip
+
+
+def _row_length(name: str, meaning: str) -> Param:
+    return Param(name, "real", required=False, meaning=f"{meaning} of entries in a row", unit="entries")
+
+
+MATRIX = (
+    Param("rows", meaning="rows of the matrix", unit="rows"),
+    Param("cols", meaning="columns of the matrix; as many as rows where not given", unit="columns"),
+    Param("nnz", meaning="stored entries of the matrix", unit="entries"),
+    _row_length("row_mean", "mean number"), _row_length("row_std", "standard deviation of the number"),
+    _row_length("row_max", "largest number"), _row_length("row_min", "smallest number"),
+    _row_length("row_q1", "first quartile of the number"), _row_length("row_median", "median number"),
+    _row_length("row_q3", "third quartile of the number"),
+    Param("mean_col_distance", "real", required=False, meaning="mean distance of an entry from the diagonal",
+          unit="columns"),
+    Param("structure", "text", required=False, meaning="what kind of matrix it is", words=MATRIX_KINDS, open=True),
+)  # fmt: skip
+
+ROUNDING = 1.0 + 1e-6
+"""Tables hold means with some six digits."""
+
+
+def _cols(c: Arguments) -> NDArray[Any]:
+    return np.where(np.isnan(c["cols"]), c["rows"], c["cols"])
+
+
+IMPOSSIBLE = (
+    Contradiction("'nnz' is more than rows x cols", lambda c: c["nnz"] > c["rows"] * _cols(c)),
+    Contradiction("'row_max' is more than cols", lambda c: c["row_max"] > _cols(c)),
+    Contradiction("'row_max' is less than nnz / rows", lambda c: c["row_max"] * c["rows"] * ROUNDING < c["nnz"]),
+    Contradiction("'row_mean' is more than row_max", lambda c: c["row_mean"] > c["row_max"] * ROUNDING),
+    Contradiction("'row_min' is more than row_mean", lambda c: c["row_min"] > c["row_mean"] * ROUNDING),
 )
-
-
-def fill_degrees(a: dict[str, NDArray[Any]]) -> None:
-    """The average degree follows from edges and nodes."""
-    a["avg_degree"] = np.where(np.isnan(a["avg_degree"]), a["edges"] / a["nodes"], a["avg_degree"])
-
-
+_MADE = ("structure", "mean_col_distance", "row_min", "row_q1", "row_median", "row_q3")
+_SPREAD = (*_MADE, "row_std", "row_max")
 LIBRARY = {"nvidia": "cusparse", "amd": "rocsparse"}
+EXAMPLE: dict[str, Any] = {"rows": 1_000_000, "cols": 1_000_000, "nnz": 16_000_000, "row_std": 4.0, "row_max": 36,
+                           "structure": "uniform"}  # fmt: skip
 
 
-def _spmv(name: str, stored: Callable[[Arguments, float], FloatArray], meaning: str, by_row: bool = True) -> Family:
-    return Family(name, MATRIX, _product(stored, by_row), "irregular", meaning=meaning, precision="fp64",
-                  derive=_fill_row_statistics, reference=LIBRARY)  # fmt: skip
+def _product_of(name: str, params: tuple[Param, ...], work: Callable[..., Work], meaning: str, **more: Any) -> Family:
+    return Family(name, params, work, "irregular", meaning=meaning, derive=_fill_row_statistics, reference=LIBRARY,
+                  contradictions=IMPOSSIBLE, statistics=("row_std", "row_max", "structure"),
+                  asked_without=(_MADE, _SPREAD), **more)  # fmt: skip
+
+
+def _spmv(name: str, stored: Callable[[Arguments, float], FloatArray], meaning: str, by_row: bool = True,
+          **changed: Any) -> Family:  # fmt: skip
+    return _product_of(name, MATRIX, _product(stored, by_row), meaning, precision="fp64", example=EXAMPLE | changed)
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -158,16 +177,27 @@ FAMILIES: tuple[Family, ...] = (
     _spmv("spmv_ell", _ell, "y = A·x, rows padded to the longest"),
     _spmv("spmv_sellp", _sellp, "y = A·x, slices padded to their longest row"),
     _spmv("spmv_hybrid", _hybrid, "y = A·x, padded part plus coordinate list"),
-    Family("spmm_csr", (Param("cols_dense"), *MATRIX), _spmm, "irregular",
-           meaning="Y = A·X with cols_dense columns", precision="fp32", derive=_fill_row_statistics,
-           reference=LIBRARY),
-    Family("sptrsv", (*MATRIX, Param("levels", required=False), Param("launches", required=False)), _sptrsv,
-           "irregular", meaning="triangular solve by levels", precision="fp64", derive=_fill_row_statistics),
-    Family("pagerank", (Param("nodes"), Param("edges"), Param("iterations", required=False, default=1.0), *DEGREES),
-           _pagerank, "irregular", meaning="power iteration on a graph", derive=fill_degrees),
+    _product_of("spmm_csr", (Param("cols_dense", meaning="columns of X and Y", unit="columns"), *MATRIX), _spmm,
+                "Y = A·X with cols_dense columns", precision="fp32",
+                example=EXAMPLE | {"rows": 100_000, "cols": 100_000, "nnz": 1_600_000, "cols_dense": 32}),
+    Family("sptrsv", (*MATRIX, Param("levels", required=False, meaning="sets of rows that wait for each other; the "
+                                     "square root of rows where not given", unit="levels"),
+                      Param("launches", required=False, meaning="kernels started; one a level where not given",
+                            unit="launches")),
+           _sptrsv, "irregular", meaning="triangular solve by levels", precision="fp64", derive=_fill_row_statistics,
+           contradictions=IMPOSSIBLE,
+           statistics=("row_std", "row_max", "structure", "levels", "row_median", "row_q3", "mean_col_distance"),
+           asked_without=(_MADE, (*_SPREAD, "levels")),
+           example={"rows": 100_000, "cols": 100_000, "nnz": 500_000, "levels": 100, "row_std": 1.0, "row_max": 9,
+                    "structure": "levels"}),
     Family("mesh_gather_scatter",
-           (Param("zones"), Param("points"), Param("corners"), Param("nx", required=False), Param("ny", required=False),
-            Param("order", "text", required=False)),
+           (Param("zones", meaning="zones of the mesh; nx·ny where not given", unit="zones"),
+            Param("points", meaning="corner points of the mesh; as many as zones where not given", unit="points"),
+            Param("corners", meaning="corners of all zones; four a zone where not given", unit="corners"),
+            Param("nx", required=False, meaning="zones across", unit="zones"),
+            Param("ny", required=False, meaning="zones down", unit="zones"),
+            Param("order", "text", required=False, meaning="numbering of the points", words=("natural", "random"))),
            _mesh, "irregular", meaning="unstructured-mesh corner sums, as in hydrodynamics codes", precision="fp64",
-           derive=_corners),
+           derive=_corners, statistics=("order",), asked_without=(("order",),),
+           example={"nx": 1000, "ny": 1000, "order": "natural"}),
 )  # fmt: skip

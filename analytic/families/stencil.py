@@ -68,20 +68,31 @@ def _pathfinder(a: Arguments, byte: float) -> Work:
     )  # fmt: skip
 
 
-STEPS = Param("iterations", required=False, default=1.0, meaning="time steps")
-BLOCK = Param("block", "real", required=False, meaning="threads of a block along a row")
+STEPS = Param("iterations", required=False, default=1.0, meaning="time steps", unit="steps")
+BLOCK = Param("block", "real", required=False, meaning="threads of a block along a row", unit="threads")
+GRID = (Param("rows", meaning="rows of the grid", unit="rows"),
+        Param("cols", meaning="points of a row", unit="points"))  # fmt: skip
+IMAGE = (Param("height", meaning="height of the image", unit="pixels"),
+         Param("width", meaning="width of the image", unit="pixels"))  # fmt: skip
+SQUARE = {"rows": 4096, "cols": 4096}
 
 FAMILIES: tuple[Family, ...] = (
-    Family("stencil_5pt", (Param("width"), Param("height"), BLOCK), _plane("width", "height", 5.0), "stencil",
-           meaning="5-point stencil, one sweep"),
-    Family("stencil2d", (Param("rows"), Param("cols")), _plane("cols", "rows", 11.0, reread=3.0), "stencil",
-           meaning="9-point stencil, one sweep"),
-    Family("stencil_7pt", (Param("nx"), Param("ny"), Param("nz")), _stencil_7pt, "stencil",
-           meaning="7-point stencil in three dimensions, one sweep"),
-    Family("simpleconvolution", (Param("height"), Param("width"), Param("mask")), _filter, "stencil",
-           meaning="mask × mask weighted sum around each pixel", precision="int32"),
-    Family("hotspot", (Param("rows"), Param("cols"), STEPS), _hotspot, "stencil", meaning="heat diffusion on a grid"),
-    Family("srad", (Param("rows"), Param("cols"), STEPS), _srad, "stencil", meaning="speckle-reducing diffusion"),
-    Family("pathfinder", (Param("rows"), Param("cols")), _pathfinder, "balanced",
-           meaning="cheapest path down a grid, a launch a row", precision="int32"),
+    Family("stencil_5pt", (Param("width", meaning="points of a row", unit="points"),
+                           Param("height", meaning="rows of the grid", unit="points"), BLOCK),
+           _plane("width", "height", 5.0), "stencil", meaning="5-point stencil, one sweep",
+           example={"width": 4096, "height": 4096}),
+    Family("stencil2d", GRID, _plane("cols", "rows", 11.0, reread=3.0), "stencil", meaning="9-point stencil, one sweep",
+           example=SQUARE),
+    Family("stencil_7pt", tuple(Param(name, meaning=f"points along {name[1]}", unit="points")
+                                for name in ("nx", "ny", "nz")), _stencil_7pt, "stencil",
+           meaning="7-point stencil in three dimensions, one sweep", example={"nx": 256, "ny": 256, "nz": 256}),
+    Family("simpleconvolution", (*IMAGE, Param("mask", meaning="edge of the mask", unit="pixels")), _filter, "stencil",
+           meaning="mask × mask weighted sum around each pixel", precision="int32",
+           example={"height": 2048, "width": 2048, "mask": 5}),
+    Family("hotspot", (*GRID, STEPS), _hotspot, "stencil", meaning="heat diffusion on a grid",
+           example={"rows": 1024, "cols": 1024, "iterations": 10}),
+    Family("srad", (*GRID, STEPS), _srad, "stencil", meaning="speckle-reducing diffusion",
+           example={"rows": 1024, "cols": 1024, "iterations": 10}),
+    Family("pathfinder", GRID, _pathfinder, "balanced", meaning="cheapest path down a grid, a launch a row",
+           precision="int32", example={"rows": 100, "cols": 1_000_000}),
 )  # fmt: skip

@@ -6,12 +6,11 @@ Byte counts are compulsory traffic (each operand crosses HBM↔L2 once); what ta
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..work import SECTOR_BYTE, Arguments, Family, FloatArray, Param, Work, WorkClass, make_work
-
-N = Param("n", meaning="elements")
 
 
 def _vector(flop: float, reads: float, writes: float) -> Callable[[Arguments, float], Work]:
@@ -169,38 +168,64 @@ def _copy_bytes(a: Arguments, byte: float) -> Work:
 
 
 def _family(name: str, work: Callable[[Arguments, float], Work], meaning: str, *params: Param,
-            kind: WorkClass = "memory", precision: str = "fp32", **reference: str) -> Family:  # fmt: skip
-    return Family(name, params, work, kind, meaning=meaning, precision=precision, reference=reference)
+            kind: WorkClass = "memory", **more: Any) -> Family:  # fmt: skip
+    return Family(name, params, work, kind, meaning=meaning, **more)
 
 
-ORDER = Param("order", "text", required=False, meaning="random or sorted")
-ROWS = (Param("rows"), Param("cols"))
+N = Param("n", meaning="length of the vector", unit="elements")
+KEYS = Param("n", meaning="keys", unit="keys")
+ORDER = Param("order", "text", required=False, meaning="order in which the table is touched; random where not given",
+              words=("random", "sorted"))  # fmt: skip
+TABLE = Param("table", meaning="length of the table", unit="elements")
+DRAWS = Param("n", meaning="accesses to the table", unit="accesses")
+ROWS = (Param("rows", meaning="rows, each normalised by itself", unit="rows"),
+        Param("cols", meaning="length of a row", unit="elements"))  # fmt: skip
+VECTOR: dict[str, Any] = {"n": 10_000_000}
+MATRIX: dict[str, Any] = {"rows": 4096, "cols": 4096}
+DRAWN: dict[str, Any] = {"table": 1_000_000, "n": 10_000_000, "order": "random"}
 
 FAMILIES: tuple[Family, ...] = (
-    _family("vector_copy", _vector(0.0, 1.0, 1.0), "b = a", N),
-    _family("vector_scale", _vector(1.0, 1.0, 1.0), "b = s·a", N),
-    _family("vector_add", _vector(1.0, 2.0, 1.0), "c = a + b", N),
-    _family("triad", _vector(2.0, 2.0, 1.0), "c = a + s·b", N),
-    _family("relu", _vector(1.0, 1.0, 1.0), "b = max(a, 0)", N),
+    _family("vector_copy", _vector(0.0, 1.0, 1.0), "b = a", N, example=VECTOR),
+    _family("vector_scale", _vector(1.0, 1.0, 1.0), "b = s·a", N, example=VECTOR),
+    _family("vector_add", _vector(1.0, 2.0, 1.0), "c = a + b", N, example=VECTOR),
+    _family("triad", _vector(2.0, 2.0, 1.0), "c = a + s·b", N, example=VECTOR),
+    _family("relu", _vector(1.0, 1.0, 1.0), "b = max(a, 0)", N, example=VECTOR),
     _family("dot", lambda a, b: make_work(2.0 * a["n"], 2.0 * a["n"] * b, b, threads=a["n"], launches=2.0, chain=2.0),
-            "a·b", N),
-    _family("reduction", _reduction, "sum of n elements", N),
-    _family("scan", _scan, "prefix sums", N),
+            "a·b", N, example=VECTOR),
+    _family("reduction", _reduction, "sum of n elements", N, example=VECTOR),
+    _family("scan", _scan, "prefix sums", N, example=VECTOR),
     _family("segmented_scan", _segmented_scan, "prefix sums within segments", N,
-            Param("segments"), kind="balanced"),
-    _family("sort", _sort, "radix sort of keys", N, kind="balanced"),
-    _family("radix_sort", _sort, "radix sort of keys", N, kind="balanced"),
-    _family("merge_sorted", _merge, "sorted lists of m and n keys into one", Param("m"), N, kind="balanced"),
-    _family("bitonicsort", _bitonic, "bitonic sorting network, a launch a step", N, precision="int32"),
-    _family("fastwalshtransform", _walsh, "Walsh–Hadamard transform, a launch a step", N),
-    _family("transpose", _transpose, "out-of-place transpose", Param("m"), Param("n")),
-    _family("softmax", _rows(5.0), "softmax of each row", *ROWS),
-    _family("layernorm", _rows(8.0), "layer normalisation of each row", *ROWS),
-    _family("rmsnorm", _rows(4.0), "root-mean-square normalisation of each row", *ROWS),
-    _family("gather", _gather, "b[i] = table[index[i]]", Param("table"), N, ORDER, kind="irregular"),
-    _family("scatter_add", _scatter("table"), "table[index[i]] += a[i]", Param("table"), N, ORDER, kind="irregular"),
-    _family("histogram", _histogram, "counts of n values in bins", Param("bins"), N, ORDER, kind="irregular"),
-    _family("hash_probe", _hash_probe, "look-ups in an open-addressing table", Param("table"), N,
-            Param("load", "real", required=False, default=0.5), kind="irregular", precision="int32"),
-    _family("memcopy_d2d", _copy_bytes, "device-to-device copy", Param("bytes"), precision="none"),
+            Param("segments", meaning="segments the vector is cut into, at random places", unit="segments"),
+            kind="balanced", example={"n": 10_000_000, "segments": 100_000}),
+    _family("sort", _sort, "radix sort of keys", KEYS, kind="balanced", example=VECTOR),
+    _family("radix_sort", _sort, "radix sort of keys", KEYS, kind="balanced",
+            example={"n": 1_000_000}),
+    _family("merge_sorted", _merge, "sorted lists of m and n keys into one",
+            Param("m", meaning="keys of the first list", unit="keys"),
+            Param("n", meaning="keys of the second list", unit="keys"), kind="balanced",
+            example={"m": 1_000_000, "n": 1_000_000}),
+    _family("bitonicsort", _bitonic, "bitonic sorting network, a launch a step", KEYS, precision="int32",
+            example={"n": 1_048_576}),
+    _family("fastwalshtransform", _walsh, "Walsh–Hadamard transform, a launch a step", N, example={"n": 1_048_576}),
+    _family("transpose", _transpose, "out-of-place transpose", Param("m", meaning="rows of the matrix", unit="rows"),
+            Param("n", meaning="columns of the matrix", unit="columns"), example={"m": 4096, "n": 4096}),
+    _family("softmax", _rows(5.0), "softmax of each row", *ROWS, example=MATRIX),
+    _family("layernorm", _rows(8.0), "layer normalisation of each row", *ROWS, example=MATRIX),
+    _family("rmsnorm", _rows(4.0), "root-mean-square normalisation of each row", *ROWS, example=MATRIX),
+    _family("gather", _gather, "b[i] = table[index[i]]", TABLE, DRAWS, ORDER, kind="irregular", example=DRAWN,
+            statistics=("order",), asked_without=(("order",),)),
+    _family("scatter_add", _scatter("table"), "table[index[i]] += a[i]", TABLE, DRAWS, ORDER, kind="irregular",
+            example=DRAWN),
+    _family("histogram", _histogram, "counts of n values in bins", Param("bins", meaning="counters", unit="bins"),
+            Param("n", meaning="values counted", unit="values"), ORDER, kind="irregular",
+            example={"bins": 256, "n": 10_000_000, "order": "random"}),
+    _family("hash_probe", _hash_probe, "look-ups in an open-addressing table",
+            Param("table", meaning="slots of the table", unit="slots"),
+            Param("n", meaning="keys looked up", unit="keys"),
+            Param("load", "real", required=False, default=0.5, meaning="share of the slots that are full, below 1",
+                  unit="1"), kind="irregular", precision="int32",
+            example={"table": 1_048_576, "n": 4_194_304, "load": 0.5}),
+    _family("memcopy_d2d", _copy_bytes, "device-to-device copy",
+            Param("bytes", meaning="size of what is copied", unit="B"), precision="none",
+            example={"bytes": 100_000_000}),
 )  # fmt: skip

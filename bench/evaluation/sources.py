@@ -60,10 +60,10 @@ def hash_test(frame: pd.DataFrame, fraction: float = 0.2, seed: int = 0) -> NDAr
 
 def asked_with_less(frame: pd.DataFrame, extent: int) -> pd.DataFrame:
     """The rows as a table would hold them that leaves out what extent number `extent` of their family does."""
-    from ...features.unsaid import HIDDEN
+    from ...analytic.families import FAMILIES
 
     def shorter(kernel: str, params: str) -> str:
-        hidden = HIDDEN[kernel][extent]
+        hidden = FAMILIES[kernel].asked_without[extent]
         return json.dumps({name: value for name, value in json.loads(params).items() if name not in hidden})
 
     return frame.assign(params=[shorter(*row) for row in zip(frame["kernel"], frame["params"], strict=True)])

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from kernelcast.analytic.factors import exponent_of, largest_prime, rough_part
-from kernelcast.features.blocking import split_count, tile_costs
 from kernelcast.features.describe import describe
+from kernelcast.features.families.dense import split_count, tile_costs
 from kernelcast.features.numbers import alignment_log2, padding_log2, tail
 
 

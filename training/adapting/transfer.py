@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analytic.errors import InputError
-from ...analytic.gemm_serial import SHAPES as TILES
+from ...analytic.families import FAMILIES
 from ...analytic.platform import Platform, load_platform
 from ...features.describe import Group, describe
-from ...features.rows import SHARES
+from ...features.families import UNSTEADY
 from ..hybrid.bands import Bands, midpoints
 from ..hybrid.calibration import TERMS, Calibration, fit_calibration
 from ..hybrid.domain import fit_domain
@@ -45,19 +45,11 @@ ABSOLUTE = frozenset({
     "log2_threads_per_unit",
 })  # fmt: skip
 """Columns that are an amount or a time: the same value is small work on one platform and large on another."""
-UNSTEADY: dict[str, frozenset[str]] = {
-    "gemm": frozenset({
-        "log2_serial", *(f"serial_{tm}x{tn}" for tm, tn in TILES), *(f"share_{name}" for name in SHARES),
-    }),
-}  # fmt: skip
-"""Columns of a family that the platforms left out in turn were predicted better without: how much of the latency a
-library hides differs from one generation to the next."""
 TREES: dict[str, Any] = {
     "objective": "reg:squarederror", "grow_policy": "depthwise", "max_depth": 7, "max_leaves": 0, "max_bin": 128,
     "min_child_weight": 2.0, "subsample": 0.8, "colsample_bynode": 0.5,
 }  # fmt: skip
 ROUNDS = 250
-KEEP_ROUNDS = ("gemm", "bmm")
 NETWORK_FROM = 1000
 """Rows from which on a network may join the trees."""
 
@@ -128,8 +120,9 @@ def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str =
     epochs: of a network beside the trees, where there are rows enough for one.
     """
     whole = Encoder.fit([part.rows for part in rows.parts])
-    left_out = ABSOLUTE | UNSTEADY.get(rows.family, frozenset())
-    encoder = Encoder([name for name in whole.names if name not in left_out], whole.labels)
+    unsteady = UNSTEADY.get(rows.family, ())
+    kept = [name for name in whole.names if name not in ABSOLUTE and not name.startswith(unsteady)]
+    encoder = Encoder(kept, whole.labels)
     terms, regime, time_s = rows.stacked()
     calibration = _plain() if kind == "baseline" else _calibrate(rows.family, terms, regime, time_s)
     residual = None
@@ -161,19 +154,20 @@ def _calibrate(family: str, terms: Floats, regime: NDArray[Any], time_s: Floats)
 
     On one platform launch and constant are nearly one term, and how a fit divides them is chance: fifteen times the
     launch of one vendor would become fifteen times that of another. What a floor has beyond the launch is the constant.
-    Rounds of a grid carry over where tiles fill it (KEEP_ROUNDS); those of rows are the occupancy of one chip: SpMV on
-    MI250X from A100 was 97 instead of 32 % off in one of six held-out draws of collections with them.
+    Rounds carry over only where the family says so (`Family.keeps_rounds`): SpMV on MI250X from A100 was 97 instead of
+    32 % off in one of six held-out draws of collections with those of rows.
     """
     launch = TERMS.index("launch")
     once = terms[:, launch]
     rest = terms.copy()
     rest[:, launch] = 0.0
-    if family not in KEEP_ROUNDS:
+    keeps = FAMILIES[family].keeps_rounds
+    if not keeps:
         rest[:, TERMS.index("rounds")] = 0.0
     found = fit_calibration(rest, regime, np.maximum(time_s - once, 0.2 * time_s))
     for multipliers in (found.whole, *found.regimes.values()):
         multipliers[launch] = 1.0
-        multipliers[TERMS.index("rounds")] *= family in KEEP_ROUNDS
+        multipliers[TERMS.index("rounds")] *= keeps
     return found
 
 

@@ -13,7 +13,6 @@ from ...analytic.families import FAMILIES
 from ...features.describe import Group
 from ...features.implementation import canonical_labels
 from ...features.rows import Rows
-from ...features.unsaid import STATISTICS
 from ..learners.process import configurations
 from ..learners.residual import LEARN_FROM, Residual, fit_residual, to_residual, to_time
 from .calibration import Calibration, fit_calibration, term_matrix
@@ -118,7 +117,7 @@ class FamilyModel:
         bounds = dict(zip(self.domain.names, self.domain.low, strict=True))
         out = [(rows, f"{name} not given") for name, rows in group.unsaid.items()
                if np.isfinite(bounds.get(f"log2_{name}", -np.inf))]  # fmt: skip
-        for name in STATISTICS.get(self.family, ()):
+        for name in FAMILIES[self.family].statistics:
             known = self.encoder.labels.get(name)
             if known and name in group.rows.categories:
                 given = group.rows.categories[name].astype(str)

@@ -1,7 +1,7 @@
 """Families learned a second time without statistics that a question may leave out.
 
 A band calibrated on runs that say how long the longest row is does not hold for one that does not. So a family is
-learned once more for each extent of what may be left out (`features.unsaid.HIDDEN`): the same runs described without
+learned once more for each extent of what may be left out (`Family.asked_without`): the same runs described without
 it, cross-fitted over the same folds, with scores of their own.
 """
 
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...analytic.families import FAMILIES
 from ...features.describe import Group
-from ...features.unsaid import HIDDEN, absent
+from ...features.unsaid import absent
 from .encode import MISSING
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def extents(family: str, groups: Sequence[Group]) -> Iterator[tuple[int, tuple[s
     """(number, parameters left out) of every extent worth a model: most of these rows say what it newly leaves out."""
     before: set[str] = set()
     total = sum(group.index.size for group in groups)
-    for number, hidden in enumerate(HIDDEN.get(family, ())):
+    for number, hidden in enumerate(FAMILIES[family].asked_without):
         fresh = [name for name in hidden if name not in before]
         said = np.concatenate([~_all_absent(group, fresh) for group in groups])
         if total >= FEWEST_ROWS and said.mean() > 0.5:
@@ -119,7 +120,8 @@ def by_what_is_said(group: Group, model: FamilyModel, judge: Judge, partials: Ma
     for rows, _ in model.unsaid(group):
         silent |= rows
     hidden = partial_judge.hidden if partial_judge is not None else {}
-    options = [name for n in range(len(HIDDEN.get(group.family, ()))) if (name := name_of(group.family, n)) in hidden]
+    labels = [name_of(group.family, n) for n in range(len(FAMILIES[group.family].asked_without))]
+    options = [name for name in labels if name in hidden]
     if partial_judge is None or not silent.any() or not options:
         yield Asked(group, group.family, model, judge, np.full(group.index.size, "", dtype=object))
         return

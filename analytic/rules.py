@@ -1,0 +1,158 @@
+"""What a parameter may be: one set of rules for a person's question, for a row of a table, and for the equations.
+
+Every rule is a mask over n rows and the words that say what is wrong, so that a caller can refuse the first bad row or
+leave out each of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import mistyped, nearest_names
+
+if TYPE_CHECKING:
+    from .work import Family, Param
+
+Columns = Mapping[str, NDArray[Any]]
+
+FLOOR = {"size": 1.0, "real": 0.0}
+LARGEST = {"size": 2.0**53, "real": 1e30}
+"""Beyond these a number is no size of anything: counts would not be exact, products would overflow."""
+ABSENT = ("", "nan", "None", "<NA>")
+"""Words that say that nothing is said."""
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A rule that rows break: `parameter NAME` and `words` make the sentence; `where` has shape (n,)."""
+
+    name: str
+    where: NDArray[np.bool_]
+    words: str
+
+    @property
+    def text(self) -> str:
+        return f"parameter {self.name!r} {self.words}"
+
+    def of(self, values: NDArray[Any]) -> str:
+        """What is said of the first row that breaks the rule, its value included."""
+        shown = f"is {values[int(np.argmax(self.where))]:g}; it " if self.words.startswith("must") else ""
+        return f"parameter {self.name!r} {shown}{self.words}"
+
+
+def is_word(param: Param) -> bool:
+    """Whether its values are words (or lists), not numbers."""
+    return param.kind in ("text", "list")
+
+
+def numbers(raw: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """(float64 values, where a cell is no number), flat. True and false are 1 and 0, absent cells NaN."""
+    values = np.atleast_1d(np.asarray(raw))
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64), np.zeros(values.shape, dtype=bool)
+    read = [_number(cell) for cell in values.tolist()]
+    bad = np.array([value is None for value in read])
+    return np.array([math.nan if value is None else value for value in read]), bad
+
+
+def _number(cell: Any) -> float | None:
+    """NaN for an absent cell, None for one that is no number."""
+    if cell is None:
+        return math.nan
+    if isinstance(cell, str) and cell.strip().lower() in _TRUTH:
+        return _TRUTH[cell.strip().lower()]
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return None
+
+
+def plain(word: str) -> str:
+    """A word as it is compared: without case, with `_` for blanks and hyphens."""
+    return re.sub(r"[\s-]+", "_", word.strip().lower())
+
+
+def _distinct(cells: NDArray[Any]) -> set[Any]:
+    try:
+        found = set(cells.tolist())
+    except TypeError:  # a list where a word belongs
+        found = {str(cell) for cell in cells.tolist()}
+    return {cell for cell in found if cell is not None and cell == cell and str(cell) not in ABSENT}
+
+
+def spelt(param: Param, cells: NDArray[Any]) -> NDArray[Any]:
+    """Words of shape (n,) in the spelling of `param.words`; unknown ones, and parameters with none, as they are."""
+    if not param.words:
+        return cells
+    known = {plain(word): word for word in param.words}
+    out = cells
+    for cell in _distinct(cells):
+        word = known.get(plain(str(cell)))
+        if word is not None and word != cell:
+            out = out.copy() if out is cells else out
+            out[cells == cell] = word
+    return out
+
+
+def word_faults(param: Param, cells: NDArray[Any]) -> Iterator[Fault]:
+    """Words that are none of `param.words`; of a parameter that is `open`, those that are nearly one."""
+    known = {plain(word) for word in param.words}
+    unknown = {str(cell): cell for cell in _distinct(cells) if param.words and plain(str(cell)) not in known}
+    for word in sorted(unknown):
+        if not param.open or mistyped(plain(word), param.words):
+            where = np.array([str(cell) == word for cell in cells.tolist()])
+            yield Fault(param.name, where, f"is {word[:40]!r}{nearest_names(word, param.words)}")
+
+
+def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False) -> Iterator[Fault]:
+    """Numbers that are no such parameter; NaN (not given) is none of them. whole: sizes must be integers."""
+    floor = FLOOR.get(param.kind, -math.inf)
+    at_least = f" and at least {floor:g}" if math.isfinite(floor) else ""
+    with np.errstate(invalid="ignore"):
+        yield Fault(param.name, np.isinf(values) | (values < floor), f"must be finite{at_least}")
+        largest = LARGEST.get(param.kind, math.inf)
+        yield Fault(param.name, values > largest, "is too large for the size of anything")
+        if whole and param.kind == "size":
+            broken = np.isfinite(values) & (values != np.floor(values))
+            yield Fault(param.name, broken, "must be a whole number, at least 1")
+
+
+def faults(family: Family, columns: Columns, *, whole: bool = False, complete: bool = True,
+           given: Collection[str] = ()) -> Iterator[Fault]:  # fmt: skip
+    """What is wrong with n configurations, rule by rule, also rules that no row breaks.
+
+    columns: an array of shape (n,) for every parameter, `derive` applied, numbers with NaN where not given. complete:
+    whether required parameters must be there. given: parameters whose NaN were written down as such.
+    """
+    from .work import usage
+
+    for param in family.params:
+        values = columns[param.name]
+        if is_word(param):
+            yield from word_faults(param, values)
+            continue
+        if complete and param.required:
+            what = "is not a number (NaN)" if param.name in given else "is missing"
+            yield Fault(param.name, np.isnan(values), f"{what}; {usage(family)}")
+        yield from number_faults(param, values, whole)
+
+
+def contradictions(family: Family, columns: Columns) -> NDArray[Any]:
+    """What cannot be true of each of n configurations, '' where nothing is.
+
+    columns: one array of shape (n,) for every parameter of the family, before anything is filled in: numbers with NaN
+    and text with None where a parameter is not given.
+    """
+    out = np.full(len(next(iter(columns.values()))), "", dtype=object)
+    with np.errstate(invalid="ignore"):
+        for item in family.contradictions:
+            out[item.where(columns) & (out == "")] = f"parameter {item.words}"
+    return out
