@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .service.answer import Prediction, predict
     from .service.api import compare, platforms, predict_runs, train
     from .service.application import predict_workload
+    from .service.families import families
     from .training.hybrid.model import Model
 
 _HOME = {
@@ -35,6 +36,7 @@ _HOME = {
     "train": "service.api",
     "compare": "service.api",
     "platforms": "service.api",
+    "families": "service.families",
     "Model": "training.hybrid.model",
 }
 
@@ -47,6 +49,7 @@ __all__ = [
     "RefusedError",
     "__version__",
     "compare",
+    "families",
     "load_platform",
     "platforms",
     "predict",

@@ -123,6 +123,8 @@ class Param:
     """What a number counts, or its SI unit; `1` for a ratio. Nothing for words and flags."""
     words: tuple[str, ...] = ()
     """The words a text may be, in their canonical spelling; any text where there are none."""
+    follows: str = ""
+    """What an absent value is taken from, in words: `edges / nodes`."""
     open: bool = False
     """Whether a table may bring words of its own: the parameter is a label, which changes no work."""
 
@@ -155,7 +157,7 @@ class Family:
     reference: Mapping[str, str] = field(default_factory=dict)
     """Reference implementation by vendor, where no trained model knows better."""
     example: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of a question that runs, of a usual size."""
+    """Parameters of a question that runs, of a usual size; `precision` where it is not the assumed one."""
     statistics: tuple[str, ...] = ()
     """Optional parameters that the time hangs on beyond the sizes. A band learned from runs that say them covers
     markedly fewer of those that do not: of 90 % on the H200's hold-out runs 59 % of the searches without max_degree and

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analytic.rules import plain
+
 _SPARSE_LIBRARIES = {"Ginkgo": "ginkgo", "hipSPARSE": "hipsparse", "cuSPARSE": "cusparse"}
 _STRATEGIES = {
     "csrc": "csr_classical", "csri": "csr_load_balanced", "csrm": "csr_merge_path", "csrmm": "csr_spmm",
@@ -56,6 +58,12 @@ def short_name(label: str) -> str:
         if found:
             return name(found)
     return label
+
+
+def spelling(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of shape (n,) as they are compared: cuBLAS is cublas."""
+    distinct, codes = np.unique(labels.astype(str), return_inverse=True)
+    return np.array([plain(str(label)) for label in distinct])[codes]
 
 
 _FRAMEWORK = ("torch", "pytorch", "aten", "torch.matmul", "torch.mm", "torch.nn.functional")

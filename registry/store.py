@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analytic.errors import InputError
+from ..analytic.rules import ABSENT
 from .codec import CodecError, Sink, Source, load_booster, pack, unpack
 from .home import cannot_write, make_folder
 
@@ -125,6 +126,22 @@ def read_content(folder: Path) -> dict[str, Any]:
     if _sha256(_canonical(content)) != outer.get("sha256"):
         raise _damaged(path, "its content does not match its SHA-256")
     return content
+
+
+def trained_implementations(folder: Path) -> dict[str, list[str]]:
+    """Labels that each family of a stored model was trained on, from model.json alone: no tree is read.
+
+    InputError for a damaged or missing file.
+    """
+    out = {}
+    for family, entry in read_content(folder)["families"].items():
+        try:
+            domain = entry["data"]["fields"]["domain"]["fields"]
+            labels = [str(label) for label in domain["implementations"]]
+        except (KeyError, TypeError):
+            raise _damaged(folder / MODEL_FILE, f"{family} does not say what it was trained on") from None
+        out[str(family)] = sorted(label for label in labels if label not in ABSENT)
+    return out
 
 
 class _Files:

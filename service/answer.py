@@ -15,6 +15,7 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..registry import index
 from ..training.hybrid.encode import MISSING
+from .labels import judge_labels
 from .question import SEGMENT, Question, ask
 from .recorded import changed_parameters, used_parameters
 
@@ -202,16 +203,18 @@ def predict(
         target = target.with_overrides(overrides)
     question = ask(family, params, precision, cache, implementation)
     described, used = question.described(target)
-    given = answer(described, target, level=level, model=model, analytic=analytic, overridden=tuple(overrides or ()))
-    return _prediction(question, target, described, given, level, used)
+    found = resolve_model(target, model)
+    notes = judge_labels(question, found, analytic)
+    given = answer(described, target, level=level, model=found, analytic=analytic, overridden=tuple(overrides or ()))
+    return _prediction(question, target, described, given, level, used, notes)
 
 
 def _prediction(question: Question, platform: Platform, described: Described, given: Answer, level: float,
-                used: tuple[str, ...]) -> Prediction:  # fmt: skip
+                used: tuple[str, ...], said: tuple[str, ...]) -> Prediction:  # fmt: skip
     group = described.groups[0]
     base, predicted = group.baseline, given.predicted
     bounded = bool(np.isfinite(predicted.upper_s[0]))
-    notes = [text for text in (*question.notes, str(given.note[0])) if text]
+    notes = [text for text in (*question.notes, str(given.note[0]), *said) if text]
     bound = base.bound
     return Prediction(
         platform=platform.id,

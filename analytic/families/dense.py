@@ -187,29 +187,29 @@ def _size(name: str, meaning: str, unit: str, **more: Any) -> Param:
 ATTENTION = (
     _size("batch", "sequences", "sequences"),
     _size("heads", "heads of the queries", "heads"),
-    _size("kv_heads", "heads of keys and values, at most `heads`; as many where not given", "heads", required=False),
+    _size("kv_heads", "heads of keys and values, at most `heads`", "heads", required=False, follows="heads"),
     _size("seq", "tokens of each sequence where q_len and kv_len are the same", "tokens", required=False),
-    _size("q_len", "tokens that ask; `seq` where not given", "tokens"),
-    _size("kv_len", "tokens asked of, those in the cache included; `seq` where not given", "tokens"),
+    _size("q_len", "tokens that ask", "tokens", follows="seq"),
+    _size("kv_len", "tokens asked of, those in the cache included", "tokens", follows="seq"),
     _size("head_dim", "length of one head's vectors", "elements"),
     Param("causal", "flag", required=False, default=0.0, meaning="whether a token sees only itself and those before"),
     Param("window", "real", required=False, default=0.0, meaning="last tokens that are seen; 0: all", unit="tokens"),
-    Param("kv_precision", "text", required=False, meaning="precision of the stored keys and values; that of the "
-          "question where not given", words=tuple(PRECISION_BYTE)),
+    Param("kv_precision", "text", required=False, meaning="precision of the stored keys and values",
+          words=tuple(PRECISION_BYTE), follows="the precision"),
 )  # fmt: skip
 CONVOLUTION = (
     _batch("images", "images"),
     _size("cin", "channels of the image", "channels", required=False, default=ONE),
-    _size("cout", "channels of the result; `out_channels` where not given", "channels"),
+    _size("cout", "channels of the result", "channels", follows="out_channels"),
     _size("hw", "edge of a square image, padded so that the result is as large", PIXELS, required=False),
     _size("ksize", "edge of a square window", PIXELS, required=False),
-    _size("height", "height of the image; `hw` where not given", PIXELS),
-    _size("width", "width of the image; `hw` where not given", PIXELS),
-    _size("kernel_h", "height of the window; `ksize` where not given", PIXELS),
-    _size("kernel_w", "width of the window; `ksize` where not given", PIXELS),
+    _size("height", "height of the image", PIXELS, follows="hw"),
+    _size("width", "width of the image", PIXELS, follows="hw"),
+    _size("kernel_h", "height of the window", PIXELS, follows="ksize"),
+    _size("kernel_w", "width of the window", PIXELS, follows="ksize"),
     _size("out_channels", "another name for `cout`", "channels", required=False),
-    Param("padded", "flag", required=False, meaning="whether the result is as large as the image; follows from how the "
-          "size is given (hw: yes)"),
+    Param("padded", "flag", required=False, meaning="whether the result is as large as the image",
+          follows="yes with hw, else no"),
 )  # fmt: skip
 
 FAMILIES: tuple[Family, ...] = (

@@ -43,8 +43,8 @@ def _floyd_warshall(a: Arguments, byte: float) -> Work:
 
 GRAPH_KINDS = ("uniform", "rmat", "small_world", "grid", "road", "geometric", "communities", "hubs")
 DEGREES = (
-    Param("avg_degree", "real", required=False, meaning="mean number of edges of a node; edges / nodes where not given",
-          unit="edges"),
+    Param("avg_degree", "real", required=False, meaning="mean number of edges of a node", unit="edges",
+          follows="edges / nodes"),
     Param("max_degree", "real", required=False, meaning="most edges of a node", unit="edges"),
     Param("std_degree", "real", required=False, meaning="standard deviation of the number of edges", unit="edges"),
     Param("structure", "text", required=False, meaning="what kind of graph it is", words=GRAPH_KINDS, open=True),

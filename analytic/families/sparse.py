@@ -121,15 +121,16 @@ MATRIX_KINDS = (
 )  # fmt: skip
 
 
-def _row_length(name: str, meaning: str) -> Param:
-    return Param(name, "real", required=False, meaning=f"{meaning} of entries in a row", unit="entries")
+def _row_length(name: str, meaning: str, follows: str = "") -> Param:
+    return Param(name, "real", required=False, meaning=f"{meaning} of entries in a row", unit="entries",
+                 follows=follows)  # fmt: skip
 
 
 MATRIX = (
     Param("rows", meaning="rows of the matrix", unit="rows"),
-    Param("cols", meaning="columns of the matrix; as many as rows where not given", unit="columns"),
+    Param("cols", meaning="columns of the matrix", unit="columns", follows="rows"),
     Param("nnz", meaning="stored entries of the matrix", unit="entries"),
-    _row_length("row_mean", "mean number"), _row_length("row_std", "standard deviation of the number"),
+    _row_length("row_mean", "mean number", "nnz / rows"), _row_length("row_std", "standard deviation of the number"),
     _row_length("row_max", "largest number"), _row_length("row_min", "smallest number"),
     _row_length("row_q1", "first quartile of the number"), _row_length("row_median", "median number"),
     _row_length("row_q3", "third quartile of the number"),
@@ -180,20 +181,21 @@ FAMILIES: tuple[Family, ...] = (
     _product_of("spmm_csr", (Param("cols_dense", meaning="columns of X and Y", unit="columns"), *MATRIX), _spmm,
                 "Y = A·X with cols_dense columns", precision="fp32",
                 example=EXAMPLE | {"rows": 100_000, "cols": 100_000, "nnz": 1_600_000, "cols_dense": 32}),
-    Family("sptrsv", (*MATRIX, Param("levels", required=False, meaning="sets of rows that wait for each other; the "
-                                     "square root of rows where not given", unit="levels"),
-                      Param("launches", required=False, meaning="kernels started; one a level where not given",
-                            unit="launches")),
+    Family("sptrsv", (*MATRIX, Param("levels", required=False, meaning="sets of rows that wait for each other",
+                                     unit="levels", follows="√rows"),
+                      Param("launches", required=False, meaning="kernels started", unit="launches",
+                            follows="levels")),
            _sptrsv, "irregular", meaning="triangular solve by levels", precision="fp64", derive=_fill_row_statistics,
            contradictions=IMPOSSIBLE,
            statistics=("row_std", "row_max", "structure", "levels", "row_median", "row_q3", "mean_col_distance"),
            asked_without=(_MADE, (*_SPREAD, "levels")),
-           example={"rows": 100_000, "cols": 100_000, "nnz": 500_000, "levels": 100, "row_std": 1.0, "row_max": 9,
+           example={"rows": 100_000, "cols": 100_000, "nnz": 380_000, "levels": 20, "row_std": 0.87, "row_max": 4,
+                    "row_min": 0, "row_q1": 4, "row_median": 4, "row_q3": 4, "mean_col_distance": 25_000.0,
                     "structure": "levels"}),
     Family("mesh_gather_scatter",
-           (Param("zones", meaning="zones of the mesh; nx·ny where not given", unit="zones"),
-            Param("points", meaning="corner points of the mesh; as many as zones where not given", unit="points"),
-            Param("corners", meaning="corners of all zones; four a zone where not given", unit="corners"),
+           (Param("zones", meaning="zones of the mesh", unit="zones", follows="nx·ny"),
+            Param("points", meaning="corner points of the mesh", unit="points", follows="zones"),
+            Param("corners", meaning="corners of all zones", unit="corners", follows="4·zones"),
             Param("nx", required=False, meaning="zones across", unit="zones"),
             Param("ny", required=False, meaning="zones down", unit="zones"),
             Param("order", "text", required=False, meaning="numbering of the points", words=("natural", "random"))),

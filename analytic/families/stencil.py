@@ -88,11 +88,11 @@ FAMILIES: tuple[Family, ...] = (
            meaning="7-point stencil in three dimensions, one sweep", example={"nx": 256, "ny": 256, "nz": 256}),
     Family("simpleconvolution", (*IMAGE, Param("mask", meaning="edge of the mask", unit="pixels")), _filter, "stencil",
            meaning="mask × mask weighted sum around each pixel", precision="int32",
-           example={"height": 2048, "width": 2048, "mask": 5}),
+           example={"height": 2048, "width": 2048, "mask": 5, "precision": "fp32"}),
     Family("hotspot", (*GRID, STEPS), _hotspot, "stencil", meaning="heat diffusion on a grid",
            example={"rows": 1024, "cols": 1024, "iterations": 10}),
     Family("srad", (*GRID, STEPS), _srad, "stencil", meaning="speckle-reducing diffusion",
-           example={"rows": 1024, "cols": 1024, "iterations": 10}),
+           example={"rows": 1024, "cols": 1024, "iterations": 2}),
     Family("pathfinder", GRID, _pathfinder, "balanced", meaning="cheapest path down a grid, a launch a row",
            precision="int32", example={"rows": 100, "cols": 1_000_000}),
 )  # fmt: skip

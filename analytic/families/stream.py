@@ -173,9 +173,9 @@ def _family(name: str, work: Callable[[Arguments, float], Work], meaning: str, *
 
 
 N = Param("n", meaning="length of the vector", unit="elements")
-KEYS = Param("n", meaning="keys", unit="keys")
-ORDER = Param("order", "text", required=False, meaning="order in which the table is touched; random where not given",
-              words=("random", "sorted"))  # fmt: skip
+KEYS = Param("n", meaning="keys to be sorted", unit="keys")
+ORDER = Param("order", "text", required=False, meaning="order in which the table is touched",
+              words=("random", "sorted"), follows="random")  # fmt: skip
 TABLE = Param("table", meaning="length of the table", unit="elements")
 DRAWS = Param("n", meaning="accesses to the table", unit="accesses")
 ROWS = (Param("rows", meaning="rows, each normalised by itself", unit="rows"),
@@ -199,7 +199,7 @@ FAMILIES: tuple[Family, ...] = (
             kind="balanced", example={"n": 10_000_000, "segments": 100_000}),
     _family("sort", _sort, "radix sort of keys", KEYS, kind="balanced", example=VECTOR),
     _family("radix_sort", _sort, "radix sort of keys", KEYS, kind="balanced",
-            example={"n": 1_000_000}),
+            example={"n": 1_000_000, "precision": "int32"}),
     _family("merge_sorted", _merge, "sorted lists of m and n keys into one",
             Param("m", meaning="keys of the first list", unit="keys"),
             Param("n", meaning="keys of the second list", unit="keys"), kind="balanced",

@@ -12,7 +12,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ...analytic.errors import KernelcastError
-from . import adapt, calibrate, crossover, demo, explain, measure, models, platforms, predict, tiles, train, workload
+from . import (
+    adapt,
+    calibrate,
+    crossover,
+    demo,
+    explain,
+    families,
+    measure,
+    models,
+    platforms,
+    predict,
+    tiles,
+    train,
+    workload,
+)
 from .show import clean_lines
 
 DEBUG_VARIABLE = "KERNELCAST_DEBUG"
@@ -31,6 +45,7 @@ app = typer.Typer(
 COMMANDS: tuple[Callable[..., None], ...] = (
     demo.demo,
     platforms.platforms,
+    families.families,
     predict.predict,
     explain.explain,
     tiles.tiles,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.families import FAMILIES
 from kernelcast.features.unsaid import unsaid
 from kernelcast.service.answer import predict
@@ -52,10 +53,16 @@ def test_a_question_that_leaves_one_out_is_answered_without_it_alone_and_in_a_ta
 
 
 def test_a_label_that_no_training_run_had_says_as_much_as_none(home: Any) -> None:
-    given, none = (predict("spmv_csr", platform="h200", precision="fp32", **SPMV | {"structure": label})
-                   for label in ("web", ""))  # fmt: skip
-    assert given.predicted_s == none.predicted_s
-    assert "structure 'web' (of no training run)" in given.note
+    asked = pd.DataFrame({"platform": "h200", "kernel": "spmv_csr", "precision": "fp32",
+                          "params": [json.dumps(SPMV | {"structure": label}) for label in ("web", "")]})  # fmt: skip
+    done = predict_runs(asked)
+    assert done["predicted_s"].nunique() == 1
+    assert "structure 'web' (of no training run)" in done["note"][0]
+    # a person who asks is told the words instead; a slip of the keyboard is refused in a table, too
+    with pytest.raises(InputError, match=r"'structure' is 'web'.*valid: .*uniform.*leave it out"):
+        predict("spmv_csr", platform="h200", precision="fp32", **SPMV | {"structure": "web"})
+    slip = predict_runs(asked.assign(params=json.dumps(SPMV | {"structure": "unifrom"})))
+    assert slip["predicted_s"].isna().all() and "did you mean uniform" in slip["note"][0]
 
 
 def test_nobody_asks_for_what_a_model_never_saw(home: Any) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...analytic.errors import nearest_names
 from ...features.counted import least_s
 from ...features.describe import Described, Group
-from ...features.implementation import canonical_labels
+from ...features.implementation import canonical_labels, spelling
 from ...features.rows import Rows
 from ..learners.residual import to_residual, to_time
 from ..profiled.segment import SegmentModel
@@ -247,7 +247,7 @@ def _named(group: Group, part: Part, model: FamilyModel, left_open: bool) -> Nam
     # a table that names no implementation at all says nothing about which ones it holds
     unnamed = set(learned) <= set(MISSING)
     unknown = ~(np.isin(names, learned) | unnamed)
-    renamed = ~unknown & ~np.isin(given, MISSING) & (given != names)
+    renamed = ~unknown & ~np.isin(given, MISSING) & (spelling(given) != spelling(names))
     unsaid = np.isin(given, MISSING) & model.ambiguous & left_open
     meant = {name: _meant(name, learned) for name in np.unique(names[unknown]).tolist()}
     return Named(unknown, unknown | unsaid, (
