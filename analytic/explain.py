@@ -50,8 +50,7 @@ def _efficiency_note(platform: Platform, precision: str) -> str:
 def _compulsory(base: Baseline, i: int) -> str:
     work = base.work
     read, write = (format_quantity(float(x[i]), "B", binary=False) for x in (work.read_byte, work.write_byte))
-    again = "; the rest is re-read past the cache" if work.reread_byte[i] > 0.0 else ""
-    return f"compulsory: read {read}, write {write}{again}"
+    return f"compulsory: read {read}, write {write}"
 
 
 def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list[Step]:
@@ -76,33 +75,64 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
 
 
 def _traffic(base: Baseline, i: int, platform: Platform) -> list[Step]:
-    """Bytes over the rates of the boundaries they cross; in one line where the platform mixes rates, not times."""
+    """Bytes over the rates of the boundaries they cross; in one line where the platform mixes rates, not times.
+
+    What is re-read and not found in the cache is a line of its own: it is memory traffic only because the *whole*
+    working set does not fit, and a kernel whose blocks in flight share a smaller part of it pays less.
+    """
     memory, work, details = memory_of(platform), base.work, base.details
-    level = memory.level
-    steps: list[Step] = []
-    hit = float(details["hit_rate"][i])
-    where = f"{level}, hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
+    level, cache_rate_name = memory.level, f"{memory.level.lower()}_bw"
     hbm_byte_per_s = float(hbm_rate(platform, memory, work.working_set_byte[i]))
+    cache_byte_per_s = max(memory.cache_byte_per_s, hbm_byte_per_s)
     blended = hbm_byte_per_s > memory.hbm_byte_per_s
     hbm_byte, cache_byte = float(details["hbm_byte"][i]), float(details["cache_byte"][i])
     both = hbm_byte + cache_byte
     if mixes_rates(platform) and both:
-        cache_byte_per_s = max(memory.cache_byte_per_s, hbm_byte_per_s)
         rate = float(mixed_rate(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s))
-        name = f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {cache_byte / both:.3g}"
+        name = f"h · {cache_rate_name} + (1 - h) · sustained_hbm_bw at h = {cache_byte / both:.3g}"
         return [quotient("memory traffic", both, "B", rate, name, "mix under Eq. (10) as printed",
                          f"HBM, {level} ↔ compute units ({_compulsory(base, i)})")]  # fmt: skip
-    if details["hbm_byte"][i]:
-        name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
-        steps.append(quotient("memory traffic", float(details["hbm_byte"][i]), "B", hbm_byte_per_s, name,
-                               "Eq. (1), T_memory; Eq. (16)" if blended else "Eq. (1), T_memory",
-                               f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
-    if details["cache_byte"][i]:
-        steps.append(quotient("cache traffic", float(details["cache_byte"][i]), "B",
-                               max(memory.cache_byte_per_s, hbm_byte_per_s),
-                               f"{level.lower()}_bw", "Eq. (10) as bandwidth, times added",
-                               f"{level} ↔ compute units ({where})"))  # fmt: skip
+    missed = _missed_again(base, i)
+    again = float(work.reread_byte[i])
+    hit = 1.0 - missed / again if again else float(details["hit_rate"][i])
+    held = f"hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
+    name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
+    equation_words = "Eq. (1), T_memory; Eq. (16)" if blended else "Eq. (1), T_memory"
+    steps: list[Step] = []
+    if hbm_byte > missed:
+        steps.append(quotient("memory traffic", hbm_byte - missed, "B", hbm_byte_per_s, name, equation_words,
+                              f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
+    if missed:
+        steps.append(quotient(REREADS, missed, "B", hbm_byte_per_s, name, equation_words,
+                              f"read again past {level} ({held}; an upper estimate: what the blocks in flight share "
+                              "may be less)"))  # fmt: skip
+    if cache_byte:
+        steps.append(quotient("cache traffic", cache_byte, "B", cache_byte_per_s, cache_rate_name,
+                              "Eq. (10) as bandwidth, times added",
+                              f"{level} ↔ compute units ({level}, {held})"))  # fmt: skip
     return steps
+
+
+REREADS = "re-read traffic"
+
+
+def _missed_again(base: Baseline, i: int) -> float:
+    """Re-read bytes that are not found in the cache [B]: what crosses from memory beyond the compulsory misses."""
+    work, details = base.work, base.details
+    first = float(work.compulsory_byte[i]) * (1.0 - float(details["hit_rate"][i]))
+    missed = float(details["hbm_byte"][i]) - first
+    # the difference of two large numbers: less than rounding leaves is none
+    return missed if work.reread_byte[i] and missed > 1e-9 * first else 0.0
+
+
+def _if_held(base: Baseline, i: int, platform: Platform) -> str:
+    """What re-reads that are counted from memory would take if the cache held what is in flight."""
+    missed, memory = _missed_again(base, i), memory_of(platform)
+    if base.route != "generic" or mixes_rates(platform) or not missed:
+        return ""
+    scale = float(base.details["memory_s"][i]) / sum(step.time_s for step in _traffic(base, i, platform))
+    held_s = missed / max(memory.cache_byte_per_s, memory.hbm_byte_per_s) * scale
+    return f"; were all of it found in {memory.level}, {REREADS} would take {shown_time(held_s)}"
 
 
 def _tiled(base: Baseline, i: int, platform: Platform, precision: str) -> list[Step]:
@@ -226,20 +256,22 @@ def explain_baseline(base: Baseline, platform: Platform, precision: str, row: in
     binding, to_move = what_binds(groups, steps, float(base.time_s[row]))
     equations = _generic_equations(platform) if base.route == "generic" else EQUATIONS[base.route, name]
     equations = (*equations, *_left_ranges(base, platform, row))
+    if binding.startswith("traffic"):
+        to_move += _if_held(base, row, platform)
     acted = bool(base.guard[row]) or bool(base.terms.get("bound", base.terms["guard"])[row])
     guard = "acted: the time was below the physical bound and was lifted to it" if acted else "did not act"
     return Explanation(steps, binding, to_move, equations, guard)
 
 
 def competitors(steps: tuple[Step, ...]) -> list[tuple[str, float, Step]]:
-    """(name, time, its longest step) of what runs side by side; memory and cache traffic of the generic path add up."""
+    """(name, time, its longest step) of what runs side by side; the traffic of the generic path adds up."""
     side = [step for step in steps if step.competes]
-    names = [step.name for step in side]
-    if "cache traffic" in names and "memory traffic" in names:
-        traffic = [step for step in side if step.name.endswith(" traffic")]
+    traffic = [step for step in side if step.name in ("memory traffic", REREADS, "cache traffic")]
+    if len(traffic) > 1:
         total = sum(step.time_s for step in traffic)
         rest = [(step.name, step.time_s, step) for step in side if step not in traffic]
-        return [("traffic", total, max(traffic, key=lambda step: step.time_s)), *rest]
+        longest = max(traffic, key=lambda step: step.time_s)
+        return [("traffic, mostly re-reads" if longest.name == REREADS else "traffic", total, longest), *rest]
     return [(step.name, step.time_s, step) for step in side]
 
 
