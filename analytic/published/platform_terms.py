@@ -1,19 +1,17 @@
-"""Single equations at a platform's own parameters, for questions beside a kernel's time: a tile study, compressed data,
-bank conflicts. Everything is looked up by name, so a parameter that the file lacks raises with that name."""
+"""Single equations at a platform's own parameters, for questions beside a kernel's time: a tile study, compressed data.
+Everything is looked up by name, so a parameter that the file lacks raises with that name."""
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ..baseline import memory_of
 from ..errors import InputError
 from ..platform import Platform
 from ..traffic import bandwidth_mix_of, hit_rate_of
-from ..validity import FloatArray, at_least_one, non_negative, positive
+from ..validity import FloatArray, at_least_one, non_negative
 from ..waves import cta_count
 from ..work import element_byte
-from .lds import LDS_BANK_BYTE, LDS_BANKS, lds_conflict_degree, lds_time
 from .stage_io import decompression_engine_time, decompression_load_time, engine_input_rate, unpack_time
 from .wavefront import tile_kernel_time, tile_step_time
 
@@ -74,12 +72,3 @@ def compressed_load_time(
     if form not in forms:
         raise InputError(f"form {form!r}: {', '.join(forms)}")
     return forms[form]()
-
-
-def lds_access_time(platform: Platform, byte: ArrayLike, stride_byte: ArrayLike) -> FloatArray:
-    """LDS or shared-memory accesses of a whole device [s] whose lanes step by `stride_byte`: bank conflicts included.
-    The optional LDS term of arXiv 2605.04178 section IV.B."""
-    rate = platform.get("lds_bw") or platform.value("shared_mem_bw_per_cu") * platform.value("compute_units")
-    banks = platform.get("shared_mem_banks") or LDS_BANKS
-    degree = lds_conflict_degree(stride_byte, banks, platform.get("shared_mem_bank_width") or LDS_BANK_BYTE)
-    return lds_time(byte, positive("lds_bw", rate), np.asarray(degree))
