@@ -6,22 +6,23 @@ Three routes: *stage* (matrix products on NVIDIA, Eqs. 2–8), *wavefront* (matr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
+from .cachemodel import KNEE_END_PER_CAPACITY, KNEE_START_PER_CAPACITY
+from .equation_sets import equation_set, launch_floor_parameter, matrix_time
 from .errors import InputError
 from .families import family as find_family
-from .gemm import resolve_unit, stage_gemm, wavefront_gemm
+from .gemm_common import resolve_unit
 from .gemm_serial import serial_times
-from .gemm_tiles import machine
 from .generic import effective_bandwidth
 from .platform import Platform
 from .roofline import guard_bound, naive_roofline
+from .traffic import hit_rate_of, traffic_time
 from .work import Family, FloatArray, Work, arguments, element_byte
 
 CACHE_STATES = ("warm", "cold", "unknown")
@@ -55,7 +56,6 @@ class Baseline:
     """Where the time would have beaten the bound and was lifted to it."""
     work: Work
     details: dict[str, FloatArray]
-    parameters: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Memory:
     knee_start_byte: float
     knee_end_byte: float
     latency_s: float
-    parameters: tuple[str, ...]
+    level: Literal["L2", "LLC"]
 
 
 def memory_of(platform: Platform) -> Memory:
@@ -78,35 +78,15 @@ def memory_of(platform: Platform) -> Memory:
     hbm, hbm_peak = platform.sustained_hbm_byte_per_s(), platform.value("hbm_peak_bw")
     # a cache is never slower than the memory behind it; where its rate is unknown the memory's is the safe one
     cache = max(platform.get(f"{level}_bw") or hbm, hbm)
-    start = platform.get(f"{level}_knee_start") or 0.7 * size
-    end = platform.get(f"{level}_knee_end") or 1.2 * size
-    names = ("hbm_peak_bw", "sustained_hbm_bw", f"{level}_bw", f"{level}_knee_start", f"{level}_knee_end")
+    start = platform.get(f"{level}_knee_start") or KNEE_START_PER_CAPACITY * size
+    end = platform.get(f"{level}_knee_end") or KNEE_END_PER_CAPACITY * size
     latency = platform.latency_s("latency_hbm") if platform.get("latency_hbm") else 0.0
-    return Memory(cache, hbm, hbm_peak, start, end, latency, (*names, "latency_hbm"))
+    return Memory(cache, hbm, hbm_peak, start, end, latency, "LLC" if level == "llc" else "L2")
 
 
 def launch_floor_s(platform: Platform) -> float:
     """Shortest duration of one kernel [s]: that of an empty one where measured, else the launch latency."""
-    floor = platform.get("empty_kernel_duration")
-    return floor if floor else platform.value("kernel_launch_latency")
-
-
-def hit_rate_of(platform: Platform, memory: Memory, working_set_byte: FloatArray) -> FloatArray:
-    """h(W) of the last-level cache: the fitted knees, or Table III as printed where the platform says so."""
-    if "llc_hit_form" in platform.parameters and platform.text("llc_hit_form") == "table3":
-        alpha, beta = platform.get("llc_transition_alpha") or 1.0, platform.get("llc_streaming_beta") or 1.0
-        return hit_rate_table_iii_printed(working_set_byte, alpha, beta, memory.knee_start_byte, memory.knee_end_byte)
-    return knee_hit_rate(working_set_byte, memory.knee_start_byte, memory.knee_end_byte)
-
-
-def mixes_rates(platform: Platform) -> bool:
-    """Whether two levels' bandwidths combine as printed under Eq. (10), rates added, and not times."""
-    return "bandwidth_mix" in platform.parameters and platform.text("bandwidth_mix") == "arithmetic"
-
-
-def bandwidth_mix_of(platform: Platform) -> Callable[[ArrayLike, ArrayLike, ArrayLike], FloatArray]:
-    """The platform's mix of two bandwidths [B/s]: (hit rate, cache, memory) → effective, under Eq. (10)."""
-    return bandwidth_arithmetic if mixes_rates(platform) else bandwidth_harmonic
+    return platform.value(launch_floor_parameter(platform))
 
 
 def hit_rate(work: Work, platform: Platform, memory: Memory, cache: str) -> tuple[FloatArray, FloatArray]:
@@ -114,7 +94,7 @@ def hit_rate(work: Work, platform: Platform, memory: Memory, cache: str) -> tupl
 
     Warm: a working set below the knee is found in the cache. Cold: compulsory bytes come from memory, re-reads may hit.
     """
-    resident = hit_rate_of(platform, memory, work.working_set_byte)
+    resident = hit_rate_of(platform, work.working_set_byte, memory.knee_start_byte, memory.knee_end_byte)
     return (np.zeros_like(resident) if cache == "cold" else resident), resident
 
 
@@ -123,15 +103,6 @@ def hbm_rate(platform: Platform, memory: Memory, working_set_byte: ArrayLike) ->
     peak = max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s)
     w0 = platform.get("working_set_scale") or 0.0
     return effective_bandwidth(working_set_byte, memory.hbm_byte_per_s, peak, w0)
-
-
-def mixed_rate(
-    platform: Platform, hbm_byte: ArrayLike, cache_byte: ArrayLike, hbm: ArrayLike, cache: ArrayLike
-) -> FloatArray:
-    """Bandwidth [B/s] of bytes of which `cache_byte` hit, by the platform's mix; memory's where nothing moves."""
-    hits, total = np.asarray(cache_byte, dtype=np.float64), np.add(hbm_byte, cache_byte)
-    share = np.divide(hits, total, out=np.zeros_like(total), where=total > 0.0)
-    return bandwidth_mix_of(platform)(share, cache, hbm)
 
 
 def arithmetic_rate(platform: Platform, precision: str, unit: str) -> float:
@@ -167,11 +138,7 @@ def _generic(family: Family, work: Work, precision: str, platform: Platform, cac
     scale = platform.get(f"class_scale_{family.kind}") or 1.0
     hbm_byte_per_s = hbm_rate(platform, memory, work.working_set_byte)
     cache_byte_per_s = np.maximum(memory.cache_byte_per_s, hbm_byte_per_s)
-    if mixes_rates(platform):
-        rate = mixed_rate(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s)
-        memory_s = (hbm_byte + cache_byte) / rate * scale
-    else:
-        memory_s = (hbm_byte / hbm_byte_per_s + cache_byte / cache_byte_per_s) * scale
+    memory_s = traffic_time(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s) * scale
     compute_s = work.flop / arithmetic_rate(platform, precision, work.unit)
     chain_s = work.chain * memory.latency_s
     longest = np.maximum(np.maximum(memory_s, compute_s), chain_s)
@@ -216,22 +183,12 @@ def _occupied(work: Work, platform: Platform, memory: Memory, cache: str) -> dic
     }
 
 
-def _matrix_route(platform: Platform) -> str:
-    return "stage" if platform.vendor == "nvidia" else "wavefront"
-
-
-MATRIX_ROUTES = {"stage": stage_gemm, "wavefront": wavefront_gemm}
-
-
 def _matrix(work: Work, precision: str, platform: Platform, cache: str, tile: Any
             ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:  # fmt: skip
     assert work.gemm is not None
     m, n, k, batch = work.gemm
-    result = MATRIX_ROUTES[_matrix_route(platform)](
-        platform, m, n, k, batch, precision, tile=tile, cache=cache,
-        as_published=platform.as_published,
-    )  # fmt: skip
-    mach = machine(platform, precision, resolve_unit(platform, precision, "matrix"), platform.as_published)
+    result = matrix_time(platform)(platform, m, n, k, batch, precision, tile=tile, cache=cache)
+    mach = equation_set(platform).machine(platform, precision, resolve_unit(platform, precision, "matrix"))
     return dict(result.terms), {**result.details, **serial_times(mach, m, n, k, batch, precision)}
 
 
@@ -272,7 +229,7 @@ def baseline_of_work(
     h_first, _ = hit_rate(work, platform, memory, cache)
     bound = _bound(work, work.compulsory_byte * (1.0 - h_first), peak, memory)
     if work.gemm is not None:
-        route = _matrix_route(platform)
+        route: str = platform.architecture.matrix_route
         terms, details = _matrix(work, precision, platform, cache, tile)
     else:
         route = "generic"
@@ -282,8 +239,7 @@ def baseline_of_work(
     lifted, guard = guard_bound(time_s, bound.seconds)
     terms["guard"] = lifted - time_s
     return Baseline(
-        lifted, terms, bound, naive_roofline_s(work, platform, precision), route, guard,
-        work, details, memory.parameters,
+        lifted, terms, bound, naive_roofline_s(work, platform, precision), route, guard, work, details,
     )  # fmt: skip
 
 

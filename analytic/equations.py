@@ -13,8 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import cachemodel, generic, occupancy, roofline, stage, stage_io, wavefront, waves
+from . import cachemodel, generic, occupancy, roofline, stage, wavefront, waves
 from .platform import Platform
+from .published import cache as printed_cache
+from .published import lds, stage_io
+from .published import stage as printed_stage
+from .published import wavefront as printed_wavefront
 from .validity import BoolArray, FloatArray, Validity, outside
 
 
@@ -53,13 +57,14 @@ def _row(
     return Equation(number, title, function, ranges, tuple(rises.split()), tuple(falls.split()))
 
 
-_STEP = (*stage.COMPUTE_VALIDITY, *stage.STEP_VALIDITY)
+_STEP = (*stage.COMPUTE_VALIDITY, *printed_stage.STEP_VALIDITY)
+_WAVEFRONT = printed_wavefront.WAVEFRONT_VALIDITY
 _TILES = "tile_m tile_n tile_k"
 
 EQUATIONS: tuple[Equation, ...] = (
     _row("1", "longer of compute and memory, plus overhead", roofline.execution_time, roofline.ROOFLINE_VALIDITY,
          "t_compute_s t_memory_s t_overhead_s"),
-    _row("2", "tensor memory in a K-step", stage.tmem_time, stage.TMEM_VALIDITY, "d_accum_byte l_mma_s",
+    _row("2", "tensor memory in a K-step", printed_stage.tmem_time, printed_stage.TMEM_VALIDITY, "d_accum_byte l_mma_s",
          "read_byte_per_s write_byte_per_s"),
     _row("3", "matrix unit in a K-step", stage.compute_time, _STEP, f"{_TILES} t_tmem_s t_tmem_mgmt_s",
          "sm_flop_per_s s_mode"),
@@ -67,23 +72,24 @@ EQUATIONS: tuple[Equation, ...] = (
          "tma_byte_per_s participants"),
     _row("5", "load of compressed data, by the link", stage_io.decompression_load_time, stage_io.IO_VALIDITY,
          "uncompressed_byte", "compression_ratio link_byte_per_s efficiency"),
-    _row("6", "matrix unit of a CTA pair", stage.compute_time_2sm, _STEP, f"{_TILES} t_tmem_s t_tmem_mgmt_s",
+    _row("6", "matrix unit of a CTA pair", printed_stage.compute_time_2sm, _STEP, f"{_TILES} t_tmem_s t_tmem_mgmt_s",
          "sm_flop_per_s s_2sm"),
     _row("7", "input time a K-step cannot hide", stage_io.io_time_effective, stage_io.IO_VALIDITY,
          "t_tma_s t_decomp_s t_sync_s", "alpha"),
-    _row("8", "K-step of the stage-centric model", stage.step_time, _STEP, "t_compute_s t_io_eff_s t_sync_s o_misc_s"),
-    _row("9", "overlap by the other wavefronts", wavefront.overlap_factor, wavefront.WAVEFRONT_VALIDITY,
+    _row("8", "K-step of the stage-centric model", printed_stage.step_time, _STEP,
+         "t_compute_s t_io_eff_s t_sync_s o_misc_s"),
+    _row("9", "overlap by the other wavefronts", printed_wavefront.overlap_factor, _WAVEFRONT,
          "n_wavefronts t_compute_s", "t_memory_s"),
-    _row("10", "memory time through the cache chain", wavefront.memory_time_latency, wavefront.WAVEFRONT_VALIDITY,
+    _row("10", "memory time through the cache chain", printed_wavefront.memory_time_latency, _WAVEFRONT,
          "n_loads l_l1_s l_l2_s l_llc_s l_hbm_s"),
-    _row("11", "MFMA instructions of the device", wavefront.mfma_time, wavefront.WAVEFRONT_VALIDITY, "n_mfma",
+    _row("11", "MFMA instructions of the device", printed_wavefront.mfma_time, _WAVEFRONT, "n_mfma",
          "n_cu mfma_per_s utilisation"),
-    _row("12", "K-step of the wavefront-centric model", wavefront.step_time_printed, wavefront.WAVEFRONT_VALIDITY,
+    _row("12", "K-step of the wavefront-centric model", printed_wavefront.step_time_printed, _WAVEFRONT,
          "t_memory_s t_compute_s", "overlap"),
-    _row("13", "kernel time of the wavefront-centric model", wavefront.kernel_time_wavefront,
-         wavefront.WAVEFRONT_VALIDITY,
+    _row("13", "kernel time of the wavefront-centric model", printed_wavefront.kernel_time_wavefront,
+         _WAVEFRONT,
          "t_launch_s k_tiles t_step_s t_writeback_s t_coherence_s t_cross_xcd_s waves"),
-    _row("14", "tile study", wavefront.tile_kernel_time, wavefront.WAVEFRONT_VALIDITY,
+    _row("14", "tile study", printed_wavefront.tile_kernel_time, _WAVEFRONT,
          "n_cta t_step_cta_s tau_cta_s t_launch_s t_writeback_s t_coherence_s t_cross_xcd_s", "n_cu w_eff"),
     _row("15", "copy between host and device", generic.memcpy_time, generic.GENERIC_VALIDITY, "byte tau_s",
          "byte_per_s"),
@@ -96,46 +102,46 @@ UNNUMBERED: tuple[Equation, ...] = (
          "peak_flop_per_s peak_byte_per_s"),
     _row("under 1", "sum, maximum, or between", roofline.combine_overlap, roofline.ROOFLINE_VALIDITY,
          "first_s second_s", "overlap"),
-    _row("under 3", "tensor memory management, amortised", stage.tmem_management_time, _STEP, "l_alloc_s l_dealloc_s",
-         "k_tiles"),
+    _row("under 3", "tensor memory management, amortised", printed_stage.tmem_management_time, _STEP,
+         "l_alloc_s l_dealloc_s", "k_tiles"),
     _row("above 5", "load of compressed data, by link or engine", stage_io.decompression_engine_time,
          stage_io.IO_VALIDITY, "compressed_byte", "link_byte_per_s engine_input_byte_per_s"),
     _row("under 5", "sub-byte unpacking", stage_io.unpack_time, stage_io.IO_VALIDITY, "compressed_byte l_setup_s",
          "unpack_byte_per_s"),
-    _row("above 6", "traffic of a CTA pair", stage.pair_traffic, _STEP, "m_a_byte m_b_byte"),
-    _row("above 6", "memory time of a CTA pair", stage.pair_memory_time, _STEP, "m_a_byte m_b_byte",
+    _row("above 6", "traffic of a CTA pair", printed_stage.pair_traffic, _STEP, "m_a_byte m_b_byte"),
+    _row("above 6", "memory time of a CTA pair", printed_stage.pair_memory_time, _STEP, "m_a_byte m_b_byte",
          "shared_byte_per_s"),
-    _row("above 6", "commits of a CTA pair", stage.pair_sync_time, _STEP, "k_tiles l_commit_s"),
+    _row("above 6", "commits of a CTA pair", printed_stage.pair_sync_time, _STEP, "k_tiles l_commit_s"),
     _row("above 7", "barriers of a K-step", stage_io.sync_time, stage_io.IO_VALIDITY, "n_barriers l_mbar_s"),
-    _row("above 8", "steady state of a full pipeline", stage.step_time_pipelined, _STEP,
+    _row("above 8", "steady state of a full pipeline", printed_stage.step_time_pipelined, _STEP,
          "t_tma_s t_decomp_s t_compute_s t_sync_s epsilon_s"),
-    _row("under 8", "kernel time of the stage-centric model", stage.kernel_time, _STEP,
+    _row("under 8", "kernel time of the stage-centric model", printed_stage.kernel_time, _STEP,
          "t_launch_s k_tiles t_step_s t_sync_s t_writeback_s waves"),
-    _row("under 8", "plain store of a tile", stage.store_time, _STEP, "c_tile_byte l_store_setup_s",
+    _row("under 8", "plain store of a tile", printed_stage.store_time, _STEP, "c_tile_byte l_store_setup_s",
          "gmem_byte_per_s"),
-    _row("under 8", "TMA store of a tile", stage.tma_store_time, _STEP, "c_tile_byte l_tma_store_s",
+    _row("under 8", "TMA store of a tile", printed_stage.tma_store_time, _STEP, "c_tile_byte l_tma_store_s",
          "tma_byte_per_s"),
     _row("missing in print", "waves of a grid", waves.wave_count, (), "ctas", "units ctas_per_unit"),
-    _row("under 9", "occupancy as printed", occupancy.occupancy_printed, occupancy.OCCUPANCY_VALIDITY, "",
+    _row("under 9", "occupancy as printed", printed_wavefront.occupancy_printed, occupancy.OCCUPANCY_VALIDITY, "",
          "vgpr_per_wavefront"),
     _row("under 9", "occupancy as the hardware allocates", occupancy.workgroups_per_cu, occupancy.OCCUPANCY_VALIDITY,
          "lds_capacity_byte vgprs_per_simd max_waves_per_cu max_workgroups",
          "waves_per_workgroup vgpr_per_lane lds_byte"),
-    _row("under 10", "mix of two bandwidths, printed", cachemodel.bandwidth_arithmetic, (),
+    _row("under 10", "mix of two bandwidths, printed", printed_cache.bandwidth_arithmetic, (),
          "hit_rate cache_byte_per_s memory_byte_per_s"),
     _row("under 10", "mix of two bandwidths, times added", cachemodel.bandwidth_harmonic, (),
          "hit_rate cache_byte_per_s memory_byte_per_s"),
-    _row("Table III", "hit rate of the last-level cache, continuous", cachemodel.hit_rate_table_iii,
-         cachemodel.TABLE_III_VALIDITY, "join", "working_set_byte"),
+    _row("Table III", "hit rate of the last-level cache, continuous", printed_cache.hit_rate_table_iii,
+         printed_cache.TABLE_III_VALIDITY, "join", "working_set_byte"),
     _row("Table III", "hit rate by fitted knees", cachemodel.knee_hit_rate, cachemodel.KNEES_VALIDITY,
          "knee_start_byte knee_end_byte", "working_set_byte"),
-    _row("after 12", "consistent K-step of N wavefronts", wavefront.step_time, wavefront.WAVEFRONT_VALIDITY,
+    _row("after 12", "consistent K-step of N wavefronts", wavefront.step_time, _WAVEFRONT,
          "t_memory_s t_compute_s n_wavefronts"),
-    _row("above 14", "one CTA of the tile study", wavefront.tile_step_time, wavefront.WAVEFRONT_VALIDITY,
+    _row("above 14", "one CTA of the tile study", printed_wavefront.tile_step_time, _WAVEFRONT,
          "flop_per_cta byte_per_cta", "cu_flop_per_s cu_byte_per_s"),
-    _row("under 14", "wavefronts within MWP and CWP", occupancy.effective_wavefronts, (), "n_active"),
+    _row("under 14", "wavefronts within MWP and CWP", printed_wavefront.effective_wavefronts, (), "n_active"),
     _row("under 14", "concurrent kernels, streams, devices", generic.concurrency_time, (), "count tau_s"),
-    _row("section IV.B", "bank conflicts of the LDS", occupancy.lds_time, occupancy.OCCUPANCY_VALIDITY,
+    _row("section IV.B", "bank conflicts of the LDS", lds.lds_time, occupancy.OCCUPANCY_VALIDITY,
          "byte conflict_degree", "lds_byte_per_s"),
     _row("under 15", "host synchronisations", generic.host_sync_time, generic.GENERIC_VALIDITY, "syncs tau_sync_s"),
     _row("section IV.F", "launches beyond the first", generic.extra_launch_time, generic.GENERIC_VALIDITY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .baseline import (
     Baseline,
@@ -12,30 +12,16 @@ from .baseline import (
     hbm_rate,
     launch_floor_s,
     memory_of,
-    mixed_rate,
-    mixes_rates,
 )
+from .equation_sets import equation_set, launch_floor_parameter
 from .equations import equation, out_of_range
+from .explain_steps import Step, arithmetic_step, product, quotient, rescaled, shown_time
+from .gemm_common import resolve_unit
 from .gemm_tiles import KERNEL_TRIPS, Machine, machine, output_byte
 from .platform import Platform
+from .published.explain import printed_steps
+from .traffic import mixed_rate, mixes_rates
 from .units import format_quantity
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the calculation. `rate` is 0 where the time is not an amount over a rate."""
-
-    name: str
-    words: str
-    time_s: float
-    equation: str
-    amount: float = 0.0
-    rate: float = 0.0
-    rate_unit: str = ""
-    rate_name: str = ""
-    competes: bool | None = True
-    """True for what runs at the same time as other steps (the longest counts), False for what is added, None for a
-    line that only sums up others."""
 
 
 @dataclass(frozen=True)
@@ -50,31 +36,6 @@ class Explanation:
     guard: str
 
 
-def shown_time(value: float) -> str:
-    """A time with its unit: `1.432 ms`."""
-    return format_quantity(value, "s")
-
-
-def quotient(name: str, amount: float, unit: str, rate: float, rate_name: str, equation: str, ends: str) -> Step:
-    """`12 MB HBM ↔ L2 ÷ 4 TB/s (name of the rate) = 3 µs`."""
-    time_s = amount / rate
-    speed = format_quantity(rate, f"{unit}/s")
-    words = f"{format_quantity(amount, unit, binary=False)} {ends} ÷ {speed} ({rate_name}) = {shown_time(time_s)}"
-    return Step(name, words, time_s, equation, amount, rate, unit + "/s", rate_name)
-
-
-ONE_OF = {"launches": "launch", "accesses in a row": "access", "synchronisations": "synchronisation"}
-
-
-def product(name: str, count: float, what: str, each_s: float, each_name: str, equation: str, *,
-             competes: bool = False) -> Step:  # fmt: skip
-    """`3 launches × 863 ns (name of the latency) = 2.589 µs`; `what` in the plural."""
-    things = ONE_OF.get(what, what) if count == 1 else what
-    words = f"{count:g} {things} × {shown_time(each_s)} ({each_name}) = {shown_time(count * each_s)}"
-    return Step(name, words, count * each_s, equation, count, 1.0 / each_s if each_s else 0.0, "", each_name,
-                competes)  # fmt: skip
-
-
 def rate_name(platform: Platform, precision: str, unit: str) -> str:
     """The parameter a sustained arithmetic rate comes from, and by which rule."""
     return platform.rate_note(arithmetic_precision(precision), unit)
@@ -86,23 +47,10 @@ def _efficiency_note(platform: Platform, precision: str) -> str:
     return "" if efficiency == 1.0 else f" x {name} {efficiency:g}"
 
 
-def launch_name(platform: Platform) -> str:
-    """The parameter behind `launch_floor_s`."""
-    return "empty_kernel_duration" if platform.get("empty_kernel_duration") else "kernel_launch_latency"
-
-
-def rescaled(step: Step, scale: float, name: str = "class_scale") -> Step:
-    """A step whose time is multiplied by a calibrated scale."""
-    time_s = step.time_s * scale
-    return replace(step, words=f"{step.words}; × {scale:.4g} ({name}) = {shown_time(time_s)}", time_s=time_s,
-                   rate=step.rate / scale)  # fmt: skip
-
-
 def _compulsory(base: Baseline, i: int) -> str:
     work = base.work
     read, write = (format_quantity(float(x[i]), "B", binary=False) for x in (work.read_byte, work.write_byte))
-    again = "; the rest is re-read past the cache" if work.reread_byte[i] > 0.0 else ""
-    return f"compulsory: read {read}, write {write}{again}"
+    return f"compulsory: read {read}, write {write}"
 
 
 def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list[Step]:
@@ -122,64 +70,78 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
         steps.append(product("dependent accesses", float(work.chain[i]), "accesses in a row", memory.latency_s,
                               "latency_hbm", "Little's law, latency side", competes=True))  # fmt: skip
     steps.append(product("launches", float(work.launches[i]), "launches", launch_floor_s(platform),
-                          launch_name(platform), "Eq. (1), T_overhead"))  # fmt: skip
+                          launch_floor_parameter(platform), "Eq. (1), T_overhead"))  # fmt: skip
     return steps
 
 
 def _traffic(base: Baseline, i: int, platform: Platform) -> list[Step]:
-    """Bytes over the rates of the boundaries they cross; in one line where the platform mixes rates, not times."""
+    """Bytes over the rates of the boundaries they cross; in one line where the platform mixes rates, not times.
+
+    What is re-read and not found in the cache is a line of its own: it is memory traffic only because the *whole*
+    working set does not fit, and a kernel whose blocks in flight share a smaller part of it pays less.
+    """
     memory, work, details = memory_of(platform), base.work, base.details
-    level = "LLC" if "llc_bw" in memory.parameters else "L2"
-    steps: list[Step] = []
-    hit = float(details["hit_rate"][i])
-    where = f"{level}, hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
+    level, cache_rate_name = memory.level, f"{memory.level.lower()}_bw"
     hbm_byte_per_s = float(hbm_rate(platform, memory, work.working_set_byte[i]))
+    cache_byte_per_s = max(memory.cache_byte_per_s, hbm_byte_per_s)
     blended = hbm_byte_per_s > memory.hbm_byte_per_s
     hbm_byte, cache_byte = float(details["hbm_byte"][i]), float(details["cache_byte"][i])
     both = hbm_byte + cache_byte
     if mixes_rates(platform) and both:
-        cache_byte_per_s = max(memory.cache_byte_per_s, hbm_byte_per_s)
         rate = float(mixed_rate(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s))
-        name = f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {cache_byte / both:.3g}"
+        name = f"h · {cache_rate_name} + (1 - h) · sustained_hbm_bw at h = {cache_byte / both:.3g}"
         return [quotient("memory traffic", both, "B", rate, name, "mix under Eq. (10) as printed",
                          f"HBM, {level} ↔ compute units ({_compulsory(base, i)})")]  # fmt: skip
-    if details["hbm_byte"][i]:
-        name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
-        steps.append(quotient("memory traffic", float(details["hbm_byte"][i]), "B", hbm_byte_per_s, name,
-                               "Eq. (1), T_memory; Eq. (16)" if blended else "Eq. (1), T_memory",
-                               f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
-    if details["cache_byte"][i]:
-        steps.append(quotient("cache traffic", float(details["cache_byte"][i]), "B",
-                               max(memory.cache_byte_per_s, hbm_byte_per_s),
-                               f"{level.lower()}_bw", "Eq. (10) as bandwidth, times added",
-                               f"{level} ↔ compute units ({where})"))  # fmt: skip
+    missed = _missed_again(base, i)
+    again = float(work.reread_byte[i])
+    hit = 1.0 - missed / again if again else float(details["hit_rate"][i])
+    held = f"hit rate {hit:.3g} of a working set of {format_quantity(float(work.working_set_byte[i]), 'B')}"
+    name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
+    equation_words = "Eq. (1), T_memory; Eq. (16)" if blended else "Eq. (1), T_memory"
+    steps: list[Step] = []
+    if hbm_byte > missed:
+        steps.append(quotient("memory traffic", hbm_byte - missed, "B", hbm_byte_per_s, name, equation_words,
+                              f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
+    if missed:
+        steps.append(quotient(REREADS, missed, "B", hbm_byte_per_s, name, equation_words,
+                              f"read again past {level} ({held}; an upper estimate: what the blocks in flight share "
+                              "may be less)"))  # fmt: skip
+    if cache_byte:
+        steps.append(quotient("cache traffic", cache_byte, "B", cache_byte_per_s, cache_rate_name,
+                              "Eq. (10) as bandwidth, times added",
+                              f"{level} ↔ compute units ({level}, {held})"))  # fmt: skip
     return steps
+
+
+REREADS = "re-read traffic"
+
+
+def _missed_again(base: Baseline, i: int) -> float:
+    """Re-read bytes that are not found in the cache [B]: what crosses from memory beyond the compulsory misses."""
+    work, details = base.work, base.details
+    first = float(work.compulsory_byte[i]) * (1.0 - float(details["hit_rate"][i]))
+    missed = float(details["hbm_byte"][i]) - first
+    # the difference of two large numbers: less than rounding leaves is none
+    return missed if work.reread_byte[i] and missed > 1e-9 * first else 0.0
+
+
+def _if_held(base: Baseline, i: int, platform: Platform) -> str:
+    """What re-reads that are counted from memory would take if the cache held what is in flight."""
+    missed, memory = _missed_again(base, i), memory_of(platform)
+    if base.route != "generic" or mixes_rates(platform) or not missed:
+        return ""
+    scale = float(base.details["memory_s"][i]) / sum(step.time_s for step in _traffic(base, i, platform))
+    held_s = missed / max(memory.cache_byte_per_s, memory.hbm_byte_per_s) * scale
+    return f"; were all of it found in {memory.level}, {REREADS} would take {shown_time(held_s)}"
 
 
 def _tiled(base: Baseline, i: int, platform: Platform, precision: str) -> list[Step]:
     """Matrix product by tiles, our form: one K-step at a unit's share of the rate, waves, and whole-kernel traffic."""
     d = {name: float(values[i]) for name, values in base.details.items()}
     terms = {name: float(values[i]) for name, values in base.terms.items()}
-    unit = "matrix" if platform.get(f"peak_{precision}_matrix") else "vector"
-    mach = machine(platform, precision, unit, platform.as_published)
-    tile = f"{d['tile_m']:g}×{d['tile_n']:g}×{d['tile_k']:g}"
-    step_flop = 2.0 * d["tile_m"] * d["tile_n"] * d["tile_k"]
-    k_steps = d["k_tiles"] if platform.as_published else -(-d["k_tiles"] // d["split"])
-    name = f"peak_{precision}_{unit}" if platform.as_published else rate_name(platform, precision, unit)
-    number = "Eq. (3)" if base.route == "stage" else "Eq. (11)"
-    split = f", K split {d['split']:g} ways" if d["split"] > 1 else ""
-    whole = d["waves"] * k_steps * step_flop * mach.units  # what the units could do in the time, idle ones included
-    busy = Step(
-        "arithmetic",
-        f"{format_quantity(step_flop, 'FLOP')} of a K-step of tile {tile} ÷ "
-        f"{format_quantity(mach.unit_flop_per_s, 'FLOP/s')} (one unit's share of {name}) = "
-        f"{shown_time(step_flop / mach.unit_flop_per_s)}{_printed_extra(d, platform, step_flop / mach.unit_flop_per_s)}"
-        f"; × {_counted(k_steps, 'K-step')} × {_counted(d['waves'], 'wave')} ({_counted(d['ctas'], 'tile')} on "
-        f"{mach.units:g} units{split}) = {shown_time(d['compute_s'])}",
-        d["compute_s"], f"{number}, waves", whole, whole / d["compute_s"], "FLOP/s", name,
-    )  # fmt: skip
-    if platform.as_published:
-        return [busy, *_published_rest(d, terms, k_steps, base.route)]
+    unit = resolve_unit(platform, precision, "matrix")
+    mach = machine(platform, precision, unit)
+    busy = arithmetic_step(d, mach, -(-d["k_tiles"] // d["split"]), rate_name(platform, precision, unit), base.route)
     steps = [busy]
     cache = "LLC" if mach.llc_byte_per_s else "L2"
     steps.append(quotient("memory traffic", d["hbm_traffic_byte"], "B", mach.hbm_byte_per_s, "sustained_hbm_bw",
@@ -189,7 +151,7 @@ def _tiled(base: Baseline, i: int, platform: Platform, precision: str) -> list[S
                               "Eq. (10) as bandwidth", "LLC ↔ L2"))  # fmt: skip
     steps.append(quotient("L2 traffic", d["l2_traffic_byte"], "B", mach.l2_byte_per_s, "l2_bw",
                           "Eq. (4), all units together", "L2 ↔ compute units"))  # fmt: skip
-    steps += _once(d, terms, mach, precision, launch_name(platform))
+    steps += _once(d, terms, mach, precision, launch_floor_parameter(platform))
     exposed = terms.get("memory_exposed", 0.0)
     longest = max(step.time_s for step in steps if step.competes)
     if exposed and busy.time_s + exposed > longest * (1 + 1e-9):
@@ -197,21 +159,6 @@ def _tiled(base: Baseline, i: int, platform: Platform, precision: str) -> list[S
         words = f"the K-step's copy stage is longer than its arithmetic: {shown_time(pipeline)} for all K-steps"
         steps.insert(1, Step("copy stage", words, pipeline, "steady state above Eq. (8)"))
     return steps
-
-
-def _counted(count: float, what: str) -> str:
-    return f"{count:g} {what}{'' if count == 1 else 's'}"
-
-
-def _printed_extra(d: dict[str, float], platform: Platform, plain_s: float) -> str:
-    """What the printed Eqs. (3), (6) and (11) make of the arithmetic of a K-step beside FLOP over rate."""
-    if not platform.as_published:
-        return ""
-    printed_s, tmem_s = d["t_compute_s"], d.get("t_tmem_s")
-    if tmem_s is None:
-        return f", ÷ {plain_s / printed_s:.3g} (mfma_utilisation) = {shown_time(printed_s)}"
-    faster = " a CTA pair's speed-up," if printed_s < plain_s + tmem_s else ""
-    return f", with{faster} T_TMEM {shown_time(tmem_s)} and its management = {shown_time(printed_s)}"
 
 
 def _once(d: dict[str, float], terms: dict[str, float], mach: Machine, precision: str, launch: str) -> list[Step]:
@@ -239,41 +186,20 @@ def _once(d: dict[str, float], terms: dict[str, float], mach: Machine, precision
     ]  # fmt: skip
 
 
-def _published_rest(d: dict[str, float], terms: dict[str, float], k_steps: float, route: str) -> list[Step]:
-    """Input side of the printed equations, the K-step they give, and what is added once."""
-    count = d["waves"] * k_steps
-    name, number = ("T_io", "Eq. (7)") if route == "stage" else ("T_mem", "Eq. (10)")
-    each = d["t_io_s"] if route == "stage" else d["t_memory_s"]
-    loop = d["compute_s"] + terms["memory_exposed"] if route == "stage" else terms["compute"] + terms["tail"] + terms[
-        "memory_exposed"]  # fmt: skip
-    combined = "Eq. (8)" if route == "stage" else f"Eq. (12) with overlap {d['eta_overlap']:.3g}"
-    rows = [
-        product("input", count, "K-steps over all waves", each, f"{name} of one", number, competes=True),
-        Step("K loop", f"T_compute {shown_time(d['t_compute_s'])} and {name} {shown_time(each)} make T_step "
-             f"{shown_time(loop / count)}; × {count:g} K-steps over all waves = {shown_time(loop)}", loop, combined,
-             competes=None),
-    ]  # fmt: skip
-    closing = "kernel time under Eq. (8)" if route == "stage" else "Eq. (13)"
-    said = {"writeback": "an output tile, compute unit → HBM", "sync": "barriers, or coherence and cross-XCD",
-            "launch": "kernel_launch_latency"}  # fmt: skip
-    rows += [Step(name, f"{words}: {shown_time(terms[name])}", terms[name], closing, competes=False)
-             for name, words in said.items() if terms.get(name)]
-    return rows
-
-
+GENERIC_EQUATION = "Eq. (1): the longer of arithmetic and memory, plus launches"
 EQUATIONS = {
-    "generic": ("Eq. (1): the longer of arithmetic and memory, plus launches",),
-    "stage": ("Eq. (3): tensor-core time of a K-step, T_TMEM inside the measured rate",
-              "Eq. (4): copies into a unit; Eq. (7): overlap alpha of fill and store",
-              "steady state above Eq. (8): the slowest stage; waves of tiles over the units with the tail"),
-    "wavefront": ("Eq. (11): MFMA time, utilisation inside the sustained rate",
-                  "Eqs. (9), (12) in their consistent form: max(N·T_compute, T_compute + T_mem)",
-                  "Eq. (13) with waves; Eq. (10) as bandwidth"),
+    ("stage", "calibrated"): (
+        "Eq. (3): tensor-core time of a K-step, T_TMEM inside the measured rate",
+        "Eq. (4): copies into a unit; Eq. (7): overlap alpha of fill and store",
+        "steady state above Eq. (8): the slowest stage; waves of tiles over the units with the tail"),
+    ("stage", "published"): ("Eqs. (2), (3), (4), (7), (8) as printed, and the kernel time under them with waves",),
+    ("wavefront", "calibrated"): (
+        "Eq. (11): MFMA time, utilisation inside the sustained rate",
+        "Eqs. (9), (12) in their consistent form: max(N·T_compute, T_compute + T_mem)",
+        "Eq. (13) with waves; Eq. (10) as bandwidth"),
+    ("wavefront", "published"): ("Eqs. (9) to (13) as printed, with waves",),
 }  # fmt: skip
-PUBLISHED_EQUATIONS = {
-    "stage": ("Eqs. (2), (3), (4), (7), (8) as printed, and the kernel time under them with waves",),
-    "wavefront": ("Eqs. (9) to (13) as printed, with waves",),
-}
+"""By route and equation set."""
 
 HIT_FORMS = {"knees": "hit rate h(W) of the last-level cache: fitted knees in the place of Table III",
              "table3": "hit rate h(W) of the last-level cache: Table III as printed"}  # fmt: skip
@@ -283,25 +209,26 @@ MIXES = {False: "traffic: h/BW_cache + (1-h)/BW_HBM, the consistent form of the 
 
 def _generic_equations(platform: Platform) -> tuple[str, ...]:
     """What the generic path used, by the platform's `llc_hit_form` and `bandwidth_mix`."""
-    form = platform.text("llc_hit_form") if "llc_hit_form" in platform.parameters else "knees"
-    return (*EQUATIONS["generic"], HIT_FORMS[form], MIXES[mixes_rates(platform)])
+    form = platform.switch("llc_hit_form")
+    return (GENERIC_EQUATION, HIT_FORMS[form], MIXES[mixes_rates(platform)])
 
 
 # Parameters with a validity range that a route looks up: "as printed" with more of the equations than ours.
 _RANGED = {
-    ("generic", False): ("working_set_scale",),
-    ("generic", True): ("working_set_scale",),
-    ("stage", False): ("pipeline_overlap_alpha",),
-    ("stage", True): ("pipeline_overlap_alpha", "tmem_read_bw_per_cu", "tmem_write_bw_per_cu", "tensor_instr_latency",
-                      "tma_latency", "tma_participants_a", "tma_participants_b", "step_misc_overhead"),
-    ("wavefront", False): ("pipeline_overlap_alpha",),
-    ("wavefront", True): ("mfma_utilisation", "coherence_latency", "cross_xcd_latency"),
+    ("generic", "calibrated"): ("working_set_scale",),
+    ("generic", "published"): ("working_set_scale",),
+    ("stage", "calibrated"): ("pipeline_overlap_alpha",),
+    ("stage", "published"): (
+        "pipeline_overlap_alpha", "tmem_read_bw_per_cu", "tmem_write_bw_per_cu", "tensor_instr_latency", "tma_latency",
+        "tma_participants_a", "tma_participants_b", "step_misc_overhead"),
+    ("wavefront", "calibrated"): ("pipeline_overlap_alpha",),
+    ("wavefront", "published"): ("mfma_utilisation", "coherence_latency", "cross_xcd_latency"),
 }  # fmt: skip
 
 
 def _left_ranges(base: Baseline, platform: Platform, row: int) -> tuple[str, ...]:
     """Sentences on inputs outside the range in which their equation was published or checked."""
-    said = out_of_range(platform, _RANGED[base.route, platform.as_published])
+    said = out_of_range(platform, _RANGED[base.route, equation_set(platform).name])
     sizes: dict[str, float] = {
         name: float(base.details[name][row]) for name in ("tile_m", "tile_n", "tile_k") if name in base.details
     }
@@ -310,36 +237,41 @@ def _left_ranges(base: Baseline, platform: Platform, row: int) -> tuple[str, ...
     return tuple(f"outside its validity: {sentence}" for sentence in said)
 
 
-_STEPS: dict[str, Callable[[Baseline, int, Platform, str], list[Step]]] = {
-    "generic": _generic, "stage": _tiled, "wavefront": _tiled
-}  # fmt: skip
+_STEPS: dict[tuple[str, str], Callable[[Baseline, int, Platform, str], list[Step]]] = {
+    ("generic", "calibrated"): _generic,
+    ("generic", "published"): _generic,
+    ("stage", "calibrated"): _tiled,
+    ("stage", "published"): printed_steps,
+    ("wavefront", "calibrated"): _tiled,
+    ("wavefront", "published"): printed_steps,
+}
+"""By route and equation set."""
 
 
 def explain_baseline(base: Baseline, platform: Platform, precision: str, row: int = 0) -> Explanation:
     """Explain one row of a baseline that was made on `platform` at `precision`."""
-    steps = tuple(_STEPS[base.route](base, row, platform, precision))
+    name = equation_set(platform).name
+    steps = tuple(_STEPS[base.route, name](base, row, platform, precision))
     groups = competitors(steps)
     binding, to_move = what_binds(groups, steps, float(base.time_s[row]))
-    equations: tuple[str, ...] = EQUATIONS[base.route]
-    if platform.as_published:
-        equations = PUBLISHED_EQUATIONS.get(base.route, equations)
-    if base.route == "generic":
-        equations = _generic_equations(platform)
+    equations = _generic_equations(platform) if base.route == "generic" else EQUATIONS[base.route, name]
     equations = (*equations, *_left_ranges(base, platform, row))
+    if binding.startswith("traffic"):
+        to_move += _if_held(base, row, platform)
     acted = bool(base.guard[row]) or bool(base.terms.get("bound", base.terms["guard"])[row])
     guard = "acted: the time was below the physical bound and was lifted to it" if acted else "did not act"
     return Explanation(steps, binding, to_move, equations, guard)
 
 
 def competitors(steps: tuple[Step, ...]) -> list[tuple[str, float, Step]]:
-    """(name, time, its longest step) of what runs side by side; memory and cache traffic of the generic path add up."""
+    """(name, time, its longest step) of what runs side by side; the traffic of the generic path adds up."""
     side = [step for step in steps if step.competes]
-    names = [step.name for step in side]
-    if "cache traffic" in names and "memory traffic" in names:
-        traffic = [step for step in side if step.name.endswith(" traffic")]
+    traffic = [step for step in side if step.name in ("memory traffic", REREADS, "cache traffic")]
+    if len(traffic) > 1:
         total = sum(step.time_s for step in traffic)
         rest = [(step.name, step.time_s, step) for step in side if step not in traffic]
-        return [("traffic", total, max(traffic, key=lambda step: step.time_s)), *rest]
+        longest = max(traffic, key=lambda step: step.time_s)
+        return [("traffic, mostly re-reads" if longest.name == REREADS else "traffic", total, longest), *rest]
     return [(step.name, step.time_s, step) for step in side]
 
 

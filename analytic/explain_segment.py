@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from .baseline import arithmetic_precision, baseline, launch_floor_s, memory_of, mixes_rates
-from .explain import (
-    Explanation,
-    Step,
-    competitors,
-    explain_baseline,
-    launch_name,
-    product,
-    quotient,
-    rate_name,
-    rescaled,
-    shown_time,
-    what_binds,
-)
+from .baseline import arithmetic_precision, baseline, memory_of
+from .equation_sets import equation_set
+from .explain import Explanation, competitors, explain_baseline, rate_name, what_binds
+from .explain_steps import Step, product, quotient, rescaled, shown_time
 from .platform import Platform
 from .segments import family_params
+from .traffic import mixes_rates
 from .units import format_quantity
 from .workload import SegmentTime
 from .workload_file import Segment
@@ -40,7 +31,7 @@ def _once(time: SegmentTime, name: str) -> float:
 def _traffic(segment: Segment, time: SegmentTime, platform: Platform) -> list[Step]:
     """Bytes of a counted segment over the rates of the boundaries they cross."""
     d, byte = time.details, time.byte / time.n_exec
-    level = "LLC" if "llc_bw" in memory_of(platform).parameters else "L2"
+    level = memory_of(platform).level
     hit = d["hit_rate"]
     if segment.bytes_in_flight is not None and d["memory_s"] > byte / d["memory_byte_per_s"] * (1.0 + 1e-9):
         flight = format_quantity(segment.bytes_in_flight, "B")
@@ -93,9 +84,9 @@ def _counted(segment: Segment, time: SegmentTime, platform: Platform, cache: str
 def _launches(segment: Segment, time: SegmentTime, platform: Platform) -> list[Step]:
     if not time.terms.get("launch"):
         return []
-    name = "kernel_launch_latency" if platform.as_published else launch_name(platform)
-    each = platform.value("kernel_launch_latency") if platform.as_published else launch_floor_s(platform)
-    return [product("launches", segment.kernels or 1.0, "launches", each, name, "Eq. (1), T_overhead; section IV.F")]
+    name = equation_set(platform).launch_parameter(platform)
+    return [product("launches", segment.kernels or 1.0, "launches", platform.value(name), name,
+                    "Eq. (1), T_overhead; section IV.F")]  # fmt: skip
 
 
 def _routed(segment: Segment, time: SegmentTime, platform: Platform, cache: str) -> list[Step]:

@@ -2,68 +2,45 @@
 
 `stage_gemm` and `wavefront_gemm` evaluate every candidate tile for every row and return the fastest. Each candidate's
 time is non-decreasing in m, n, k and batch, so their minimum is; alignment penalties are left to the learned residual.
-`as_published=True` follows the printed equations instead (`gemm_published`); left None it follows the parameter set.
+The same two with the equations as printed are in `published.gemm`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InputError
-from .gemm_tiles import (
-    KERNEL_TRIPS,
-    MAX_STAGES,
-    Machine,
-    Tiles,
-    accumulator_byte,
-    candidates,
-    machine,
-    output_byte,
-    require_some,
+from .gemm_common import (
+    CandidateTerms,
+    GemmTime,
+    check_words,
+    fastest_of,
+    in_tmem,
+    problem_rows,
+    resolve_unit,
+    stage_tiles,
+    stages_held,
+    wavefront_tiles,
 )
+from .gemm_tiles import KERNEL_TRIPS, Machine, Tiles, machine, output_byte
 from .gemm_traffic import bound_time, gemm_traffic, traffic_time
-from .occupancy import GemmOccupancy, gemm_occupancy
 from .platform import Platform
-from .published.gemm import stage_terms_published, wavefront_terms_published
-from .stage import compute_time, register_accumulators_fit, smem_per_step, tmem_demand
-from .validity import BoolArray, FloatArray, at_least_one
+from .stage import compute_time
+from .validity import FloatArray
 from .wavefront import wavefront_round_time
 from .waves import cta_count, full_waves, k_tile_count, wave_count
 from .work import element_byte
-
-CHUNK_ROWS = 32768  # rows evaluated at a time: bounds memory at candidates x CHUNK_ROWS, not a loop over rows
-CACHE_STATES = ("cold", "warm", "unknown")
-GEMM_UNITS = ("matrix", "vector")
 
 # (tiles the busiest unit works through, share of loads from HBM) -> (matrix time of one tile's K-step [s], time of a
 # K-step of all of the unit's tiles [s])
 StepFunction = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
-@dataclass(frozen=True)
-class GemmTime:
-    """Time of n matrix products; every array has shape (n,). `terms` add up to `time_s` in their order."""
-
-    time_s: FloatArray
-    terms: dict[str, FloatArray]
-    details: dict[str, FloatArray]
-    guard: BoolArray
-    """True where the modelled time lay below the physical bound and was lifted to it (term `bound`)."""
-
-
 def _latency(mach: Machine, misses: FloatArray) -> FloatArray:
     """Round trip of a load [s] when the share `misses` of the operands comes from HBM, the rest from the last cache."""
     return np.asarray(mach.cached_latency_s + misses * (mach.latency_s - mach.cached_latency_s))
-
-
-def _rows(*sizes: ArrayLike) -> list[FloatArray]:
-    names = ("m", "n", "k", "batch")
-    arrays = [np.atleast_1d(at_least_one(name, size)) for name, size in zip(names, sizes, strict=True)]
-    return [np.array(array) for array in np.broadcast_arrays(*arrays)]
 
 
 def _body_terms(
@@ -73,7 +50,7 @@ def _body_terms(
     shape: list[FloatArray],
     precision: str,
     cache: str,
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray], FloatArray]:
+) -> CandidateTerms:
     """Terms, details and bound of every candidate, shape (candidates, rows)."""
     m, n, k, batch = shape
     element, out = element_byte(precision), output_byte(precision)
@@ -120,89 +97,6 @@ def _body_terms(
     return terms, details, bound_time(mach, traffic, 2.0 * m * n * k * batch * ones)
 
 
-def _fastest(
-    terms: dict[str, FloatArray], details: dict[str, FloatArray], bound: FloatArray
-) -> GemmTime:
-    """The fastest candidate of each row, lifted to the physical bound where it lies below."""
-    total = sum(terms.values(), start=np.zeros(bound.shape))
-    best = np.argmin(np.maximum(total, bound), axis=0)[None, :]
-
-    def pick(array: FloatArray) -> FloatArray:
-        return np.take_along_axis(np.broadcast_to(array, bound.shape), best, axis=0)[0]
-
-    chosen = {name: pick(array) for name, array in terms.items()}
-    floor = pick(bound)
-    time = sum(chosen.values(), start=np.zeros(floor.shape))
-    guard = time < floor
-    # one part in 1e15 above, so that rounding in the sum never leaves the total under the bound
-    chosen["bound"] = np.where(guard, floor * (1.0 + 4e-16) - time, 0.0)
-    picked = {name: pick(array) for name, array in details.items()}
-    picked["bound_s"] = floor
-    return GemmTime(sum(chosen.values(), start=np.zeros(floor.shape)), chosen, picked, guard)
-
-
-def _in_chunks(evaluate: Callable[[list[FloatArray]], GemmTime], shape: list[FloatArray]) -> GemmTime:
-    count = shape[0].size
-    parts = [
-        evaluate([size[start : start + CHUNK_ROWS] for size in shape]) for start in range(0, max(count, 1), CHUNK_ROWS)
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    join = np.concatenate
-    return GemmTime(
-        join([part.time_s for part in parts]),
-        {name: join([part.terms[name] for part in parts]) for name in parts[0].terms},
-        {name: join([part.details[name] for part in parts]) for name in parts[0].details},
-        join([part.guard for part in parts]),
-    )
-
-
-def _check(unit: str, cache: str) -> None:
-    if unit not in GEMM_UNITS:
-        raise InputError(f"gemm unit {unit!r}: matrix or vector")
-    if cache not in CACHE_STATES:
-        raise InputError(f"cache {cache!r}: {', '.join(CACHE_STATES)}")
-
-
-def resolve_unit(platform: Platform, precision: str, unit: str) -> str:
-    """The unit that does the arithmetic: a precision without a matrix mode (fp32, fp64, int32 on some parts) falls back
-    to the vector units, as `Platform.peak_flop_per_s` does; it raises where there is neither."""
-    platform.peak_flop_per_s(precision, unit)
-    return unit if platform.get(f"peak_{precision}_matrix") else "vector"
-
-
-def _in_tmem(platform: Platform, precision: str, unit: str) -> bool:
-    # fp64 does not use tcgen05: its accumulators stay in registers on every part
-    return unit == "matrix" and precision != "fp64" and (platform.get("tmem_per_cu") or 0.0) > 0.0
-
-
-def _stages(platform: Platform, tiles: Tiles, element: float, in_tmem: bool) -> FloatArray:
-    strategy = platform.switch("tmem_strategy") if in_tmem else "A"
-    step_byte = smem_per_step(tiles.tile_m, tiles.tile_n, tiles.tile_k, element, strategy)
-    return np.minimum(np.floor(platform.value("shared_mem_per_cu") / step_byte), MAX_STAGES)
-
-
-def _fitting_tiles(platform: Platform, precision: str, unit: str, tile: tuple[int, ...] | None) -> Tiles:
-    tiles = candidates(platform, precision, unit, tile)
-    element, accumulator = element_byte(precision), accumulator_byte(precision)
-    in_tmem = _in_tmem(platform, precision, unit)
-    staged = _stages(platform, tiles, element, in_tmem) >= 2.0
-    require_some(staged, tile, "two stages of shared memory", platform)
-    if in_tmem:
-        demand = tmem_demand(
-            tiles.tile_m, tiles.tile_n, tiles.tile_k, accumulator, element, platform.switch("tmem_strategy")
-        )
-        held = demand <= platform.value("tmem_per_cu")
-        require_some(held, tile, "the tensor memory", platform)
-    else:
-        held = register_accumulators_fit(
-            tiles.tile_m, tiles.tile_n, accumulator, platform.value("registers_per_cu")
-        )
-        require_some(held, tile, "the registers", platform)
-    require_some(staged & held, tile, "shared memory and accumulators", platform)
-    return tiles.keep(staged & held)
-
-
 def stage_gemm(
     platform: Platform,
     m: ArrayLike,
@@ -211,7 +105,6 @@ def stage_gemm(
     batch: ArrayLike,
     precision: str,
     tile: tuple[int, ...] | None = None,
-    as_published: bool | None = None,
     *,
     unit: str = "matrix",
     cache: str = "cold",
@@ -222,7 +115,7 @@ def stage_gemm(
     of the adaptive choice. `unit`: "matrix", or "vector" where a precision has no matrix unit. `cache`: "cold" takes
     every compulsory byte from HBM; "warm"/"unknown" takes what fits from L2.
 
-    Default: Eq. (3) per K-step at the SM's share of the *sustained* rate (which already holds T_TMEM and its
+    Eq. (3) per K-step at the SM's share of the *sustained* rate (which already holds T_TMEM and its
     management: they were in the measured kernels), the pipelined steady state above Eq. (8) with the copy stage as the
     larger of port time and latency over the stages in flight, quantised waves, and HBM, L2 limits on the whole kernel.
     Terms: launch, compute (evenly shared waves), tail (what the last, partly filled wave adds), memory_exposed,
@@ -231,30 +124,22 @@ def stage_gemm(
 
     Raises InputError for a tile that does not fit shared memory, tensor memory or registers.
     """
-    _check(unit, cache)
+    check_words(unit, cache)
     unit = resolve_unit(platform, precision, unit)
-    shape = _rows(m, n, k, batch)
-    as_published = platform.as_published if as_published is None else as_published
-    mach = machine(platform, precision, unit, as_published)
-    tiles = _fitting_tiles(platform, precision, unit, tile)
-    if as_published:
-        if tile is None:  # the printed equations have no cost for a split K loop
-            tiles = tiles.keep(tiles.split == 1.0)
-        in_tmem = _in_tmem(platform, precision, unit)
-        return _in_chunks(
-            lambda part: _fastest(*stage_terms_published(platform, mach, tiles, part, precision, in_tmem)), shape
-        )
+    shape = problem_rows(m, n, k, batch)
+    mach = machine(platform, precision, unit)
+    tiles = stage_tiles(platform, precision, unit, tile)
     element = element_byte(precision)
     compute_step = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s)
     step_byte = (tiles.tile_m + tiles.tile_n / mach.multicast) * tiles.tile_k * element
     port_step = step_byte / mach.port_byte_per_s
-    stages = _stages(platform, tiles, element, _in_tmem(platform, precision, unit))
+    stages = stages_held(platform, tiles, element, in_tmem(platform, precision, unit))
 
     def unit_step(waves: FloatArray, misses: FloatArray) -> tuple[FloatArray, FloatArray]:
         copy_step = np.maximum(port_step, _latency(mach, misses) / stages)
         return compute_step, waves * np.maximum(compute_step, copy_step)
 
-    return _in_chunks(lambda part: _fastest(*_body_terms(mach, tiles, unit_step, part, precision, cache)), shape)
+    return fastest_of(lambda part: _body_terms(mach, tiles, unit_step, part, precision, cache), shape)
 
 
 def wavefront_gemm(
@@ -265,7 +150,6 @@ def wavefront_gemm(
     batch: ArrayLike,
     precision: str,
     tile: tuple[int, ...] | None = None,
-    as_published: bool | None = None,
     *,
     unit: str = "matrix",
     cache: str = "cold",
@@ -273,29 +157,15 @@ def wavefront_gemm(
     """Wavefront-centric time of n matrix products on CDNA parts, arXiv 2605.04178 Eqs. (9)-(14); arguments, terms and
     errors as `stage_gemm`.
 
-    Default: MFMA time at the CU's share of the sustained rate (Eq. 11, utilisation inside the rate), occupancy from
+    MFMA time at the CU's share of the sustained rate (Eq. 11, utilisation inside the rate), occupancy from
     VGPRs and LDS, latency hidden by the other wavefronts of the SIMD (the consistent form of Eqs. 9 and 12), quantised
     workgroups per CU, and HBM, LLC, L2 limits on the whole kernel with h(W) of the last cache.
     """
-    _check(unit, cache)
+    check_words(unit, cache)
     unit = resolve_unit(platform, precision, unit)
-    shape = _rows(m, n, k, batch)
-    as_published = platform.as_published if as_published is None else as_published
-    mach = machine(platform, precision, unit, as_published)
-    tiles = candidates(platform, precision, unit, tile)
-    occupancy: GemmOccupancy = gemm_occupancy(
-        platform, tiles.tile_m, tiles.tile_n, tiles.tile_k, element_byte(precision), accumulator_byte(precision)
-    )
-    fits = occupancy.workgroups >= 1.0
-    require_some(fits, tile, "the VGPRs and LDS", platform)
-    if as_published and tile is None:  # the printed equations have no cost for a split K loop
-        fits = fits & (tiles.split == 1.0)
-    tiles, occupancy = tiles.keep(fits), occupancy.keep(fits)
-    if as_published:
-        return _in_chunks(
-            lambda part: _fastest(*wavefront_terms_published(platform, mach, tiles, occupancy, part, precision, cache)),
-            shape,
-        )
+    shape = problem_rows(m, n, k, batch)
+    mach = machine(platform, precision, unit)
+    tiles, occupancy = wavefront_tiles(platform, precision, unit, tile)
     compute_step = compute_time(tiles.tile_m, tiles.tile_n, tiles.tile_k, mach.unit_flop_per_s)
     load_step = (tiles.tile_m + tiles.tile_n) * tiles.tile_k * element_byte(precision) / mach.port_byte_per_s
 
@@ -307,4 +177,4 @@ def wavefront_gemm(
         last = wavefront_round_time(rest, occupancy, compute_step, load_step, latency)
         return compute_step, rounds * full + last
 
-    return _in_chunks(lambda part: _fastest(*_body_terms(mach, tiles, unit_step, part, precision, cache)), shape)
+    return fastest_of(lambda part: _body_terms(mach, tiles, unit_step, part, precision, cache), shape)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cachemodel import KNEE_END_PER_CAPACITY, KNEE_START_PER_CAPACITY
 from .errors import InputError
 from .platform import Platform
 from .validity import FloatArray
@@ -21,8 +22,9 @@ ACCUMULATOR_BYTE = {"fp64": 8.0}  # every other precision accumulates in 4 bytes
 K_STEP_BYTE = 128.0  # one swizzled shared-memory row: the K depth libraries step by
 SPLITS = (1, 2, 4, 8, 16)
 
-NVIDIA_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32))
-AMD_TILES = ((256, 256), (256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 32), (16, 16))
+STAGE_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (64, 32))
+WAVEFRONT_TILES = ((256, 256), (256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (64, 64), (32, 32), (16, 16))
+ROUTE_TILES = {"stage": STAGE_TILES, "wavefront": WAVEFRONT_TILES}
 VECTOR_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 32))
 
 # Model constants that no parameter file holds (assumed; sources in the comments).
@@ -30,7 +32,6 @@ PORT_BYTE_PER_CYCLE = 64.0  # L2 to SM/CU port, both vendors: 64 B per clock (pu
 MAX_STAGES = 4  # shared-memory stages of common GEMM pipelines
 KERNEL_TRIPS = 2.0  # memory round trips beside the first operands: arguments and descriptors, then the drained output
 OVERLAP_ALPHA = 0.9  # middle of 0.85 to 0.95, arXiv 2605.04178 section IV.A.3, where a platform sets none
-MULTICAST = {"hopper": 2.0, "blackwell": 2.0}  # CTAs sharing a B tile: cluster 2x1, or the CTA pair of Eq. (6)
 
 
 def output_byte(precision: str) -> float:
@@ -78,7 +79,7 @@ def candidates(platform: Platform, precision: str, unit: str, tile: tuple[int, .
         if len(tile) not in (3, 4) or any(int(size) != size or size < 1 for size in tile):
             raise InputError(f"tile {tile!r}: give tile_m, tile_n, tile_k (and split) as whole numbers of 1 or more")
         return columns([(float(tile[0]), float(tile[1]), float(tile[2]), float(tile[3]) if len(tile) > 3 else 1.0)])
-    shapes = VECTOR_TILES if unit == "vector" else {"nvidia": NVIDIA_TILES, "amd": AMD_TILES}[platform.vendor]
+    shapes = VECTOR_TILES if unit == "vector" else ROUTE_TILES[platform.architecture.matrix_route]
     depth = 8 if unit == "vector" else default_tile_k(precision)
     return columns([(m, n, depth, s) for m, n in shapes for s in SPLITS])
 
@@ -123,23 +124,22 @@ class Machine:
     partitions: float
 
 
-def machine(platform: Platform, precision: str, unit: str, as_published: bool) -> Machine:
-    """Rates of `platform` for one precision: sustained rates, or the dense peak for the as-published equations (the
-    paper keeps peak values "for the stage-centric Blackwell validation kernels")."""
+def machine(platform: Platform, precision: str, unit: str, flop_per_s: float | None = None) -> Machine:
+    """Rates of `platform` for one precision. `flop_per_s`: arithmetic rate of all units; the sustained one if None."""
     units = platform.value("compute_units")
     peak = platform.peak_flop_per_s(precision, unit)
-    rate = peak if as_published else platform.sustained_flop_per_s(precision, unit)
+    rate = platform.sustained_flop_per_s(precision, unit) if flop_per_s is None else flop_per_s
     clock = platform.value("clock_boost")
     port = PORT_BYTE_PER_CYCLE * clock
     hbm = platform.value("sustained_hbm_bw")
     partitions = platform.get("l2_partitions") or 1.0
     l2_size = platform.value("l2_size")
-    l2_start = platform.get("l2_knee_start") or 0.7 * l2_size
-    l2_end = platform.get("l2_knee_end") or 1.2 * l2_size
+    l2_start = platform.get("l2_knee_start") or KNEE_START_PER_CAPACITY * l2_size
+    l2_end = platform.get("l2_knee_end") or KNEE_END_PER_CAPACITY * l2_size
     llc_size = platform.value("llc_size")
     llc = (platform.get("llc_bw") or hbm) if llc_size > 0 else 0.0
-    start = (platform.get("llc_knee_start") or 0.7 * llc_size) if llc_size > 0 else l2_start
-    end = (platform.get("llc_knee_end") or 1.2 * llc_size) if llc_size > 0 else l2_end
+    start = (platform.get("llc_knee_start") or KNEE_START_PER_CAPACITY * llc_size) if llc_size > 0 else l2_start
+    end = (platform.get("llc_knee_end") or KNEE_END_PER_CAPACITY * llc_size) if llc_size > 0 else l2_end
     launch = platform.get("empty_kernel_duration") or platform.value("kernel_launch_latency")
     latency = platform.value("latency_hbm_time")
     return Machine(
@@ -161,7 +161,7 @@ def machine(platform: Platform, precision: str, unit: str, as_published: bool) -
         barrier_s=(platform.get("mbarrier_latency") or 0.0) / clock,
         overlap_alpha=platform.get("pipeline_overlap_alpha", OVERLAP_ALPHA) or 0.0,
         reduction_s=platform.get("grid_barrier_latency") or launch,
-        multicast=MULTICAST.get(platform.arch, 1.0) if unit == "matrix" else 1.0,
+        multicast=float(platform.architecture.multicast.value) if unit == "matrix" else 1.0,
         cache_start_byte=start,
         cache_end_byte=end,
         l2_start_byte=l2_start / partitions,

@@ -4,7 +4,6 @@ scales, extra launches, concurrent kernels, several devices, fusion."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,6 @@ from .validity import FloatArray, Validity, as_float, at_least_one, non_negative
 MEMCPY_BYTE_PER_S = 45e9  # printed default of B_eff, both directions (Table VII)
 MEMCPY_LATENCY_S = 2e-6  # tau_memcpy, Table VII
 HOST_SYNC_S = 3e-6  # tau_sync, Table VII
-INTERFERENCE_S = 50e-6  # tau_interf, tuned, Table VII
 
 CLASSES = ("memory", "compute", "balanced", "stencil", "irregular")
 # Published routing of segments to the validated families (section V.B): class -> family.
@@ -92,50 +90,6 @@ def class_scale(work_class: str, scales: Mapping[str, float]) -> float:
     if work_class not in CLASSES:
         raise InputError(f"unknown workload class {work_class!r}{nearest_names(work_class, CLASSES)}")
     return float(positive(f"class scale of {work_class}", scales.get(work_class, 1.0)))
-
-
-@dataclass(frozen=True)
-class SegmentTime:
-    """A segment's time and its parts [s]; `launch + compute_or_memory + transfers` is `time_s`."""
-
-    time_s: FloatArray
-    launch_s: FloatArray
-    body_s: FloatArray
-    transfer_s: FloatArray
-
-
-def segment_time(
-    flop: ArrayLike,
-    byte: ArrayLike,
-    peak_flop_per_s: ArrayLike,
-    byte_per_s: ArrayLike,
-    t_launch_s: ArrayLike,
-    *,
-    scale: ArrayLike = 1.0,
-    precision_efficiency: ArrayLike = 1.0,
-    kernels: ArrayLike = 1.0,
-    n_exec: ArrayLike = 1.0,
-    m_case: ArrayLike = 1.0,
-    transfer_s: ArrayLike = 0.0,
-) -> SegmentTime:
-    """Generic segment [s]: roofline of Eq. (1) with class scale and precision efficiency. arXiv 2605.04178 section
-    IV.F.
-
-    `body = scale * m_case * max(flop/(peak*efficiency), byte/bandwidth)`; every kernel, the first included, adds one
-    launch; all of it times `n_exec`. `m_case` is 1 unless fitted on a train part (then it must be disclosed).
-    `transfer_s` is the segment's whole host side (`transfer_time`).
-    """
-    compute = non_negative("flop", flop) / (
-        positive("peak_flop_per_s", peak_flop_per_s) * positive("precision_efficiency", precision_efficiency)
-    )
-    memory = non_negative("byte", byte) / positive("byte_per_s", byte_per_s)
-    times = non_negative("n_exec", n_exec)
-    body = times * positive("scale", scale) * positive("m_case", m_case) * np.maximum(compute, memory)
-    launch = times * at_least_one("kernels", kernels) * non_negative("t_launch_s", t_launch_s)
-    transfers = non_negative("transfer_s", transfer_s)
-    total = launch + body + transfers
-    full = [np.broadcast_to(part, total.shape) for part in (launch, body, transfers)]
-    return SegmentTime(total, *full)
 
 
 def extra_launch_time(kernels: ArrayLike, t_launch_s: ArrayLike) -> FloatArray:

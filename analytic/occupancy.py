@@ -1,4 +1,4 @@
-"""Resident wavefronts of a CDNA compute unit, by the paper's rule and the vendor's allocation rules; LDS conflicts."""
+"""Resident wavefronts of a CDNA compute unit, by the vendor's allocation rules (`published.wavefront`: the paper's)."""
 
 from __future__ import annotations
 
@@ -7,35 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InputError
 from .platform import Platform
 from .validity import FloatArray, Validity, at_least_one, non_negative, positive
 
-PRINTED_REGISTERS = 65536.0
-PRINTED_MAX_WAVES = 32.0
 SIMDS_PER_CU = 4.0
 VGPR_GRANULE = 8.0  # registers per lane, CDNA2 and later
 LDS_GRANULE_BYTE = 512.0  # 1280 on CDNA4
 BARRIERS_PER_CU = 16.0  # a workgroup of one wavefront needs none
-LDS_BANKS = 32.0
-LDS_BANK_BYTE = 4.0
 
 OCCUPANCY_VALIDITY = (
     Validity("vgpr_per_lane", 1, 512, "register"),
     Validity("lds_byte", 0, 163840, "B"),
     Validity("waves_per_workgroup", 1, 16, "wavefront"),
 )
-
-
-def occupancy_printed(vgpr_per_wavefront: ArrayLike) -> FloatArray:
-    """Wavefronts per CU as printed: `min(32, floor(65536 / VGPR_per_wf))`. arXiv 2605.04178, below Eq. (9).
-
-    The units that make it right: `VGPR_per_wf` is the 32-bit registers of a whole wavefront (64 lanes x registers per
-    lane). 65536 is only the architectural half of a CDNA2/3 unit: 4 SIMDs x 512 registers x 64 lanes are 131072, so
-    where registers bind this gives half of what the hardware keeps resident (`waves_per_simd`).
-    """
-    wanted = positive("vgpr_per_wavefront", vgpr_per_wavefront)
-    return np.minimum(PRINTED_MAX_WAVES, np.floor(PRINTED_REGISTERS / wanted))
 
 
 def waves_per_simd(
@@ -84,66 +68,6 @@ def workgroups_per_cu(
     by_barriers = np.where(waves > 1.0, BARRIERS_PER_CU, np.inf)
     slots_left = np.minimum(positive("max_workgroups", max_workgroups), by_barriers)
     return np.minimum(np.minimum(by_waves, by_lds), slots_left)
-
-
-def resident_wavefronts(
-    waves_per_workgroup: ArrayLike, vgpr_per_lane: ArrayLike, lds_byte: ArrayLike, **limits: ArrayLike
-) -> FloatArray:
-    """Wavefronts resident per CU, N_wf_active of Eq. (9). Raises InputError when a workgroup does not fit at all."""
-    groups = workgroups_per_cu(waves_per_workgroup, vgpr_per_lane, lds_byte, **limits)  # type: ignore[arg-type]
-    if (groups < 1.0).any():
-        raise InputError(
-            "workgroup does not fit one compute unit (registers per lane x wavefronts, or LDS): use a smaller tile"
-        )
-    return groups * at_least_one("waves_per_workgroup", waves_per_workgroup)
-
-
-def effective_wavefronts(n_active: ArrayLike, mwp: ArrayLike = 0.0, cwp: ArrayLike = 0.0) -> FloatArray:
-    """`N_wf_eff = min(N_wf_active, MWP, CWP)`; a limit of 0 is not set. arXiv 2605.04178 section IV.B; Hong & Kim
-    2009."""
-    active = non_negative("n_active", n_active)
-    for name, limit in (("mwp", mwp), ("cwp", cwp)):
-        value = non_negative(name, limit)
-        active = np.minimum(active, np.where(value > 0.0, value, np.inf))
-    return active
-
-
-def memory_warp_parallelism(
-    latency_s: ArrayLike, departure_delay_s: ArrayLike, bandwidth_waves: ArrayLike, n_active: ArrayLike
-) -> FloatArray:
-    """MWP: wavefronts that wait on memory at once: `min(latency/departure delay, bandwidth limit, N)`. Hong & Kim
-    2009."""
-    by_latency = positive("latency_s", latency_s) / positive("departure_delay_s", departure_delay_s)
-    by_bandwidth = positive("bandwidth_waves", bandwidth_waves)
-    return np.minimum(np.minimum(by_latency, by_bandwidth), at_least_one("n_active", n_active))
-
-
-def compute_warp_parallelism(memory_s: ArrayLike, compute_s: ArrayLike, n_active: ArrayLike) -> FloatArray:
-    """CWP: wavefronts whose compute fits in one memory wait, itself included: `min((mem + comp)/comp, N)`. Hong & Kim
-    2009."""
-    compute = positive("compute_s", compute_s)
-    return np.minimum(
-        (non_negative("memory_s", memory_s) + compute) / compute, at_least_one("n_active", n_active)
-    )
-
-
-def lds_conflict_degree(
-    stride_byte: ArrayLike, banks: ArrayLike = LDS_BANKS, bank_byte: ArrayLike = LDS_BANK_BYTE
-) -> FloatArray:
-    """Accesses one bank serves in turn when lanes step by `stride_byte`: `gcd(stride in banks, banks)`; stride 0 is a
-    broadcast (1). The optional LDS term of arXiv 2605.04178 section IV.B."""
-    words = np.rint(non_negative("stride_byte", stride_byte) / positive("bank_byte", bank_byte)).astype(np.int64)
-    count = np.rint(positive("banks", banks)).astype(np.int64)
-    return np.where(words == 0, 1, np.gcd(words, count)).astype(np.float64)
-
-
-def lds_time(byte: ArrayLike, lds_byte_per_s: ArrayLike, conflict_degree: ArrayLike = 1.0) -> FloatArray:
-    """LDS time [s]: conflict-free time times the conflict degree."""
-    return (
-        non_negative("byte", byte)
-        / positive("lds_byte_per_s", lds_byte_per_s)
-        * at_least_one("conflict_degree", conflict_degree)
-    )
 
 
 @dataclass(frozen=True)

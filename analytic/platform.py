@@ -14,12 +14,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .architecture import Architecture, load_architecture
 from .errors import InputError, nearest_names
 from .overrides import overridden
-from .platform_file import Parameter, PlatformFile, nearest_parameters, read_platform_file, read_yaml
+from .platform_file import Parameter, PlatformFile, nearest_parameters, read_platform_file
 from .platform_file import write_platform_file as _write
 from .platform_schema import PARAMETERS, PRECISIONS, canonical_name
 from .plausibility import Flag, plausibility_flags
+from .strict_yaml import read_yaml
 
 __all__ = ["Flag", "Parameter", "Platform", "load_platform", "load_platform_file", "platform_ids", "write_platform"]
 
@@ -106,6 +108,11 @@ class Platform:
     def is_true(self, name: str) -> bool:
         """Return a yes/no parameter (`unified_memory`)."""
         return self.value(name) != 0.0
+
+    @property
+    def architecture(self) -> Architecture:
+        """What this GPU shares with others of its architecture. InputError where there is no file of it."""
+        return load_architecture(self.arch)
 
     @property
     def as_published(self) -> bool:

@@ -9,19 +9,19 @@ import datetime
 import math
 import os
 import tempfile
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
+from .architecture import check_architecture
 from .errors import InputError, nearest_names
 from .platform_schema import BOOL, PARAMETERS, REQUIRED, TEXT, ParameterSpec
+from .strict_yaml import Strict, first_fault, read_text, read_yaml
 from .units import is_number, parse_quantity
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,7 @@ class Parameter:
     note: str = ""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class ParameterEntry(_Strict):
+class ParameterEntry(Strict):
     """One entry under `parameters:` as written."""
 
     value: bool | int | float | str | None
@@ -60,66 +56,31 @@ class ParameterEntry(_Strict):
         return str(value) if isinstance(value, int) else value
 
 
-class PlatformFile(_Strict):
+class PlatformFile(Strict):
     """A whole file as written."""
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    aliases: list[str] = []
+    aliases: list[str] = Field(default_factory=list)
     description: str = Field(min_length=1)
-    vendor: Literal["nvidia", "amd"]
-    arch: Literal["blackwell", "hopper", "ampere", "turing", "cdna1", "cdna2", "cdna3", "cdna4"]
+    vendor: str
+    arch: str
     parameter_set: Literal["default", "as-published"] = "default"
     parameters: dict[str, ParameterEntry]
-
-
-class _DuplicateKeyError(Exception):
-    """Carries the key and the line of a key written twice."""
-
-
-class _StrictLoader(_Loader):  # type: ignore[misc]
-    """Safe YAML in which a key may appear once."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable):
-                if key in seen:
-                    raise _DuplicateKeyError(f"key '{key}' appears twice (line {key_node.start_mark.line + 1})")
-                seen.add(key)
-        return dict(super().construct_mapping(node, deep=deep))
-
-
-def read_yaml(text: str, where: str) -> dict[str, Any]:
-    """Return the mapping in `text`; InputError naming `where` if it is empty, no YAML, no mapping, or repeats a key."""
-    try:
-        data = yaml.load(text, Loader=_StrictLoader)
-    except _DuplicateKeyError as error:
-        raise InputError(f"{where}: {error}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{where}: not valid YAML: {' '.join(str(error).split())}") from None
-    if data is None:
-        raise InputError(f"{where}: the file is empty; expected a platform parameter file")
-    if not isinstance(data, dict):
-        raise InputError(f"{where}: expected 'key: value' lines at the top level, found a {type(data).__name__}")
-    return data
 
 
 def read_platform_file(path: Path) -> tuple[PlatformFile, dict[str, Parameter]]:
     """Return header and parameters of `path`, units converted and ranges checked. Raises InputError."""
     where = str(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{where}: no such platform file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: cannot be read as a platform file: {error}") from None
-    data = read_yaml(text, where)
+    data = read_yaml(read_text(path, "platform file"), where)
     _refuse_unknown_names(data, where)
     try:
         header = PlatformFile.model_validate(data)
     except ValidationError as error:
-        raise InputError(f"{where}: {_first_fault(error)}") from None
+        raise InputError(f"{where}: {first_fault(error)}") from None
+    try:
+        check_architecture(header.arch, header.vendor)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     parameters = {name: _checked(name, entry, where) for name, entry in header.parameters.items()}
     for name in REQUIRED:
         if name not in parameters or parameters[name].value is None:
@@ -164,15 +125,6 @@ def nearest_parameters(name: str) -> str:
     """Return ` (did you mean …?)` for a parameter name; without a close one, where the names are listed."""
     hint = nearest_names(name, PARAMETERS)
     return hint if "did you mean" in hint else " (`kernelcast platforms --json` lists the names)"
-
-
-def _first_fault(error: ValidationError) -> str:
-    # A union reports one fault per member; the first location is the one a person looks for.
-    fault = error.errors()[0]
-    places = [str(part) for part in fault["loc"] if part not in ("bool", "int", "float", "str")]
-    if fault["type"] == "missing" and len(places) == 1:
-        return f"required key '{places[0]}' is missing"
-    return f"{'.'.join(places)}: {fault['msg']} (found {fault['input']!r:.60})"
 
 
 def _checked(name: str, entry: ParameterEntry, where: str) -> Parameter:

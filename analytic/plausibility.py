@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from .architecture import load_architecture
 from .platform_file import Parameter
 from .platform_schema import PARAMETERS, PRECISIONS
 from .units import format_quantity
@@ -12,28 +13,6 @@ from .units import format_quantity
 PEAK_TOLERANCE = 0.02
 # One tensor memory port moves 128 B per cycle and sub-partition; four sub-partitions, read and write.
 TMEM_BYTE_PER_CYCLE_LIMIT = 1024.0
-
-# Dense FLOP per cycle of one SM/CU (FMA = 2), vendor architecture documents. Precisions a table lacks are not checked.
-_CDNA1_VECTOR = {"fp64_vector": 64, "fp32_vector": 128}
-_CDNA2 = {"fp64_vector": 128, "fp64_matrix": 256, "fp32_vector": 128, "fp32_matrix": 256, "fp16_matrix": 1024,
-          "bf16_matrix": 1024, "int8_matrix": 1024}  # fmt: skip
-_HOPPER = {"fp64_vector": 128, "fp64_matrix": 256, "fp32_vector": 256, "tf32_matrix": 2048, "fp16_matrix": 4096,
-           "bf16_matrix": 4096, "fp8_matrix": 8192, "int8_matrix": 8192}  # fmt: skip
-FLOP_PER_CYCLE: dict[str, dict[str, int]] = {
-    "blackwell": {"fp64_vector": 128, "fp64_matrix": 128, "fp32_vector": 256, "tf32_matrix": 4096, "fp16_matrix": 8192,
-                  "bf16_matrix": 8192, "fp8_matrix": 16384, "fp6_matrix": 16384, "fp4_matrix": 32768,
-                  "int8_matrix": 16384},
-    "hopper": _HOPPER,
-    "ampere": {"fp64_vector": 64, "fp64_matrix": 128, "fp32_vector": 128, "tf32_matrix": 1024, "fp16_matrix": 2048,
-               "bf16_matrix": 2048, "int8_matrix": 4096},
-    "turing": {"fp64_vector": 4, "fp32_vector": 128, "fp16_matrix": 1024, "int8_matrix": 2048},
-    "cdna1": _CDNA1_VECTOR | {"fp32_matrix": 256, "fp16_matrix": 1024, "bf16_matrix": 512, "int8_matrix": 1024},
-    "cdna2": _CDNA2,
-    "cdna3": {"fp64_vector": 128, "fp64_matrix": 256, "fp32_vector": 256, "fp32_matrix": 256, "tf32_matrix": 1024,
-              "fp16_matrix": 2048, "bf16_matrix": 2048, "fp8_matrix": 4096, "int8_matrix": 4096},
-    "cdna4": {"fp64_vector": 128, "fp64_matrix": 128, "fp32_vector": 256, "fp32_matrix": 256, "fp16_matrix": 4096,
-              "bf16_matrix": 4096, "fp8_matrix": 8192, "fp6_matrix": 16384, "fp4_matrix": 16384, "int8_matrix": 8192},
-}  # fmt: skip
 
 # (smaller, larger): the first may not exceed the second. Missing and zero values are skipped.
 _ORDERED = (
@@ -99,7 +78,7 @@ def _order(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
 
 def _peaks(numbers: Mapping[str, float], arch: str) -> Iterator[tuple[str, str]]:
     """Compare each peak with units x FLOP/cycle x clock. Matrix peaks use `clock_matrix` where the file has one."""
-    for rate, per_cycle in FLOP_PER_CYCLE.get(arch, {}).items():
+    for rate, per_cycle in load_architecture(arch).flop_per_cycle.value.items():
         key = f"peak_{rate}"
         # FP64 matrix instructions run at the boost clock: every dense FP64 peak in the files is quoted at it.
         tensor = rate.endswith("_matrix") and not rate.startswith("fp64")

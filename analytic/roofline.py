@@ -46,17 +46,6 @@ def naive_roofline(
     )
 
 
-def physical_bound(
-    logical_flop: ArrayLike,
-    compulsory_byte: ArrayLike,
-    dense_peak_flop_per_s: ArrayLike,
-    peak_hbm_byte_per_s: ArrayLike,
-) -> FloatArray:
-    """Time [s] below which no honest prediction lies: logical work at the dense peak, compulsory traffic (each operand
-    crosses the HBM boundary once) at the peak HBM bandwidth, whichever is longer."""
-    return naive_roofline(logical_flop, compulsory_byte, dense_peak_flop_per_s, peak_hbm_byte_per_s)
-
-
 def guard_bound(time_s: ArrayLike, bound_s: ArrayLike) -> tuple[FloatArray, BoolArray]:
     """Return `(max(time, bound), acts)`: `acts` is True where the bound replaced the modelled time."""
     time = as_float(time_s)

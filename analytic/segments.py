@@ -15,18 +15,17 @@ import numpy as np
 from .baseline import (
     Baseline,
     arithmetic_precision,
-    bandwidth_mix_of,
     baseline,
     baseline_of_work,
-    hit_rate_of,
-    launch_floor_s,
     memory_of,
 )
+from .equation_sets import equation_set
 from .errors import KernelcastError
 from .families import FAMILIES
 from .generic import PUBLISHED_ROUTE, class_scale, effective_bandwidth, extra_launch_time
 from .platform import Platform
 from .roofline import combine_overlap, guard_bound
+from .traffic import bandwidth_mix_of, hit_rate_of
 from .wavefront import latency_bound_time
 from .work import FloatArray, arguments, element_byte
 from .workload_file import Segment
@@ -183,7 +182,8 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
     flop, byte = _column(segments, "flop", 0.0), _column(segments, "bytes", 0.0)
     working_set = _column(segments, "working_set")
     working_set = np.where(np.isnan(working_set), byte, working_set)
-    found = np.zeros_like(byte) if cache == "cold" else hit_rate_of(platform, memory, working_set)
+    resident = hit_rate_of(platform, working_set, memory.knee_start_byte, memory.knee_end_byte)
+    found = np.zeros_like(byte) if cache == "cold" else resident
     given = _column(segments, "hit_rate")
     hit = np.where(np.isnan(given), found, given)
     hbm = effective_bandwidth(
@@ -272,12 +272,8 @@ def _finish(
     columns: dict[str, FloatArray],
     routes: list[str],
 ) -> list[Evaluated]:
-    """Add launches and the guard of the physical bound; one record a segment.
-
-    As-published sets pay the printed launch latency for every kernel, ours the duration of an empty kernel: measured
-    kernel times do not hold the gaps between kernels.
-    """
-    launch = platform.value("kernel_launch_latency") if platform.as_published else launch_floor_s(platform)
+    """Add launches and the guard of the physical bound; one record a segment."""
+    launch = platform.value(equation_set(platform).launch_parameter(platform))
     any_work = (work.flop > 0.0) | (work.byte > 0.0)
     launch_s = np.where(any_work, launch + extra_launch_time(_column(segments, "kernels", 1.0), launch), 0.0)
     total = sum(columns.values(), start=launch_s)

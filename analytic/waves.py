@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .validity import FloatArray, as_float, at_least_one, non_negative
+from .validity import FloatArray, at_least_one, non_negative
 
 
 def ceil_div(count: ArrayLike, size: ArrayLike) -> FloatArray:
@@ -36,25 +36,3 @@ def full_waves(ctas: ArrayLike, units: ArrayLike, ctas_per_unit: ArrayLike = 1.0
     """Waves a grid would take if the last one could be shared out evenly: `CTAs / (units * CTAs_per_unit)`."""
     slots = at_least_one("units", units) * at_least_one("ctas_per_unit", ctas_per_unit)
     return non_negative("ctas", ctas) / slots
-
-
-def wave_efficiency(ctas: ArrayLike, units: ArrayLike, ctas_per_unit: ArrayLike = 1.0) -> FloatArray:
-    """Share of unit-waves doing work, in (0, 1]: evenly shared waves over waves with the tail. No CTA: 1."""
-    quantised = wave_count(ctas, units, ctas_per_unit)
-    even = full_waves(ctas, units, ctas_per_unit)
-    return np.where(quantised > 0, even / np.maximum(quantised, 1.0), 1.0)
-
-
-def persistent_tiles_per_cta(ctas: ArrayLike, units: ArrayLike, ctas_per_unit: ArrayLike = 1.0) -> FloatArray:
-    """Tiles the busiest CTA of a persistent kernel works through: the same quantisation as `wave_count`, but
-    prologue, launch and the store of all tiles but the last are paid once, behind the next tile."""
-    return wave_count(ctas, units, ctas_per_unit)
-
-
-def padded_flop(
-    m: ArrayLike, n: ArrayLike, k: ArrayLike, tile_m: ArrayLike, tile_n: ArrayLike, tile_k: ArrayLike
-) -> FloatArray:
-    """Physical work [FLOP] of one GEMM: 2mnk with every size rounded up to its tile."""
-    rows = ceil_div(m, tile_m) * as_float(tile_m)
-    columns = ceil_div(n, tile_n) * as_float(tile_n)
-    return 2.0 * rows * columns * k_tile_count(k, tile_k) * as_float(tile_k)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .baseline import MATRIX_ROUTES
+from .equation_sets import equation_set, matrix_time
 from .errors import InputError
-from .gemm import resolve_unit
+from .gemm_common import resolve_unit
 from .gemm_tiles import candidates
 from .platform import Platform
 from .units import parse_quantity
@@ -54,10 +54,10 @@ def tile_ranking(
     arXiv 2605.04178 section IV.B: evaluate the candidates, take the minimum. `tile` looks at one tile only. Raises
     InputError for a precision the platform has not, or for a tile asked for that does not fit.
     """
-    gemm = MATRIX_ROUTES["stage" if platform.vendor == "nvidia" else "wavefront"]
+    gemm = matrix_time(platform)
     unit = resolve_unit(platform, precision, "matrix")
     listed = candidates(platform, precision, unit, tile)
-    if platform.as_published and tile is None:  # the printed equations have no cost for a split K loop
+    if tile is None and not equation_set(platform).splits:
         listed = listed.keep(listed.split == 1.0)
     rows = np.concatenate([listed.tile_m, listed.tile_n, listed.tile_k, listed.split], axis=1).astype(int)
     found = []

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .equation_sets import equation_set
 from .errors import InputError, KernelcastError, RefusedError, nearest_names
 from .fusion import fused
 from .generic import concurrency_time, fused_time, transfer_time
@@ -201,12 +202,6 @@ class WorkloadTime:
         summed = {name: sum(s.terms.get(name, 0.0) for s in self.segments) for name in names}
         return {name: value for name, value in (summed | self.extra).items() if value > 0.0}
 
-    @property
-    def deciding(self) -> tuple[str, str]:
-        """(segment, limit) of the longest segment."""
-        longest = max(self.segments, key=lambda segment: segment.time_s)
-        return longest.name, longest.limit
-
 
 def refuse_open(workload: Workload) -> None:
     """Raise RefusedError when inputs of the workload are not known."""
@@ -227,7 +222,7 @@ def workload_baseline(workload: Workload, platform: Platform, *, cache: str = "w
     InputError (file and field named) where a segment cannot run on the platform.
     """
     refuse_open(workload)
-    routing = workload.routing or ("published" if platform.as_published else "generic")
+    routing = workload.routing or equation_set(platform).routing
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             evaluated = evaluate(workload.segments, platform, cache, routing)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from .errors import InputError, nearest_names
 from .families import FAMILIES
-from .platform_file import read_yaml
+from .strict_yaml import read_yaml
 from .units import parse_quantity
 from .work import PRECISION_BYTE, Param, usage
 from .workload_faults import first_fault

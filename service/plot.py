@@ -63,7 +63,7 @@ def roofs(platform: Platform, precision: str) -> list[Roof]:
         peak, sustained = (rate(precision, unit) for rate in (platform.peak_flop_per_s, platform.sustained_flop_per_s))
         found.append(Roof(f"{precision} {unit} peak", peak, False, colour, True))
         found.append(Roof(f"{precision} {unit} sustained", sustained, False, colour))
-    level = "LLC" if "llc_bw" in memory.parameters else "L2"
+    level = memory.level
     found.append(Roof("HBM peak", memory.hbm_peak_byte_per_s, True, MEMORY, True))
     found.append(Roof("HBM sustained", memory.hbm_byte_per_s, True, MEMORY))
     if memory.cache_byte_per_s > memory.hbm_byte_per_s:

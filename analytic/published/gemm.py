@@ -18,14 +18,29 @@ The result is never below the physical bound; `GemmTime.guard` says where that a
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..cachemodel import bandwidth_arithmetic, bandwidth_harmonic, hit_rate_table_iii_printed, knee_hit_rate
-from ..gemm_tiles import Machine, Tiles, accumulator_byte, output_byte
+from ..gemm_common import (
+    CandidateTerms,
+    GemmTime,
+    check_words,
+    fastest_of,
+    in_tmem,
+    problem_rows,
+    resolve_unit,
+    stage_tiles,
+    wavefront_tiles,
+)
+from ..gemm_tiles import Machine, Tiles, accumulator_byte, machine, output_byte
 from ..gemm_traffic import bound_time, gemm_traffic
-from ..occupancy import GemmOccupancy, effective_wavefronts, occupancy_printed
+from ..occupancy import GemmOccupancy
 from ..platform import Platform
-from ..stage import (
-    compute_time,
+from ..stage import compute_time
+from ..traffic import bandwidth_mix_of, hit_rate_of
+from ..validity import FloatArray
+from ..waves import cta_count, full_waves, k_tile_count, wave_count
+from ..work import element_byte
+from .stage import (
     compute_time_2sm,
     pair_memory_time,
     pair_sync_time,
@@ -37,13 +52,16 @@ from ..stage import (
     tmem_time,
     tmem_traffic_per_step,
 )
-from ..stage_io import io_time_effective, sync_time, tma_bandwidth, tma_time_operands, unpack_time
-from ..validity import FloatArray
-from ..wavefront import memory_time_kernel, memory_time_latency, mfma_time, overlap_factor, step_time_printed
-from ..waves import cta_count, full_waves, k_tile_count, wave_count
-from ..work import element_byte
-
-CandidateTerms = tuple[dict[str, FloatArray], dict[str, FloatArray], FloatArray]
+from .stage_io import io_time_effective, sync_time, tma_bandwidth, tma_time_operands, unpack_time
+from .wavefront import (
+    effective_wavefronts,
+    memory_time_kernel,
+    memory_time_latency,
+    mfma_time,
+    occupancy_printed,
+    overlap_factor,
+    step_time_printed,
+)
 
 
 def _grid(mach: Machine, tiles: Tiles, shape: list[FloatArray], wave_term: str) -> dict[str, FloatArray]:
@@ -128,12 +146,12 @@ def _store_time(platform: Platform, mach: Machine, c_tile_byte: FloatArray, tma:
     return tma_store_time(c_tile_byte, tma, (platform.get("tma_store_latency") or 0.0) / platform.value("clock_boost"))
 
 
-def stage_terms_published(
-    platform: Platform, mach: Machine, tiles: Tiles, shape: list[FloatArray], precision: str, in_tmem: bool
+def _stage_terms(
+    platform: Platform, mach: Machine, tiles: Tiles, shape: list[FloatArray], precision: str, tmem: bool
 ) -> CandidateTerms:
     """Terms, details and bound of the stage-centric kernel time, shape (candidates, rows).
 
-    `in_tmem`: accumulators live in tensor memory (not for fp64, nor on parts without it: T_TMEM = 0 there). What the
+    `tmem`: accumulators live in tensor memory (not for fp64, nor on parts without it: T_TMEM = 0 there). What the
     print leaves open or contradicts is read by the platform's switches (`platform_schema`).
     """
     m, n, k, batch = shape
@@ -141,7 +159,7 @@ def stage_terms_published(
     grid = _grid(mach, tiles, shape, platform.switch("wave_term"))
     k_tiles, waves = grid["k_tiles"], grid["waves"]
     paired = platform.switch("cta_pairs") == "on"
-    t_tmem = _tmem_time(platform, tiles, k_tiles, precision) if in_tmem else np.zeros_like(k_tiles)
+    t_tmem = _tmem_time(platform, tiles, k_tiles, precision) if tmem else np.zeros_like(k_tiles)
     t_mgmt = tmem_management_time(
         _seconds(platform, "tmem_alloc_latency"), _seconds(platform, "tmem_dealloc_latency"), k_tiles
     )
@@ -195,18 +213,10 @@ def stage_terms_published(
 def _llc_hit_rate(platform: Platform, mach: Machine, working_set: FloatArray) -> FloatArray:
     if mach.llc_byte_per_s <= 0.0:
         return np.zeros_like(working_set)
-    if "llc_hit_form" in platform.parameters and platform.text("llc_hit_form") == "table3":
-        return hit_rate_table_iii_printed(
-            working_set,
-            platform.get("llc_transition_alpha") or 1.0,
-            platform.get("llc_streaming_beta") or 1.0,
-            mach.cache_start_byte,
-            mach.cache_end_byte,
-        )
-    return knee_hit_rate(working_set, mach.cache_start_byte, mach.cache_end_byte)
+    return hit_rate_of(platform, working_set, mach.cache_start_byte, mach.cache_end_byte)
 
 
-def wavefront_terms_published(
+def _wavefront_terms(
     platform: Platform,
     mach: Machine,
     tiles: Tiles,
@@ -240,10 +250,8 @@ def wavefront_terms_published(
         mach.llc_latency_s,
         mach.latency_s,
     )
-    mix = platform.text("bandwidth_mix") if "bandwidth_mix" in platform.parameters else "arithmetic"
-    combine = {"arithmetic": bandwidth_arithmetic, "harmonic": bandwidth_harmonic}[mix]
     cache_rate = mach.llc_byte_per_s if mach.llc_byte_per_s > 0.0 else mach.l2_byte_per_s
-    bandwidth = combine(h_llc, cache_rate, mach.hbm_byte_per_s)
+    bandwidth = bandwidth_mix_of(platform)(h_llc, cache_rate, mach.hbm_byte_per_s)
     # loads that miss the L2 share the memory side evenly over the CUs
     missed = (1.0 - platform.value("l1_hit_rate")) * (1.0 - platform.value("l2_hit_rate"))
     step_byte = (tiles.tile_m + tiles.tile_n) * tiles.tile_k * element * missed
@@ -286,3 +294,62 @@ def wavefront_terms_published(
         longer = waves * k_tiles * np.maximum(t_compute, t_memory)
         bound = np.maximum(bound, longer + terms["launch"] + terms["writeback"] + terms["sync"])
     return terms, details, bound
+
+
+def printed_machine(platform: Platform, precision: str, unit: str) -> Machine:
+    """Rates of `platform` with the dense peak as arithmetic rate: the paper keeps peak values "for the stage-centric
+    Blackwell validation kernels"."""
+    return machine(platform, precision, unit, platform.peak_flop_per_s(precision, unit))
+
+
+def stage_gemm(
+    platform: Platform,
+    m: ArrayLike,
+    n: ArrayLike,
+    k: ArrayLike,
+    batch: ArrayLike,
+    precision: str,
+    tile: tuple[int, ...] | None = None,
+    *,
+    unit: str = "matrix",
+    cache: str = "cold",
+) -> GemmTime:
+    """As `gemm.stage_gemm`, with Eqs. (2)-(8) of arXiv 2605.04178 as printed: arguments, terms and errors are the same.
+    Operands come from HBM whatever `cache` says. No K loop is split unless `tile` asks for it: that has no cost there.
+    """
+    check_words(unit, cache)
+    unit = resolve_unit(platform, precision, unit)
+    shape = problem_rows(m, n, k, batch)
+    mach = printed_machine(platform, precision, unit)
+    tiles = stage_tiles(platform, precision, unit, tile)
+    if tile is None:
+        tiles = tiles.keep(tiles.split == 1.0)
+    tmem = in_tmem(platform, precision, unit)
+    return fastest_of(lambda part: _stage_terms(platform, mach, tiles, part, precision, tmem), shape)
+
+
+def wavefront_gemm(
+    platform: Platform,
+    m: ArrayLike,
+    n: ArrayLike,
+    k: ArrayLike,
+    batch: ArrayLike,
+    precision: str,
+    tile: tuple[int, ...] | None = None,
+    *,
+    unit: str = "matrix",
+    cache: str = "cold",
+) -> GemmTime:
+    """As `gemm.wavefront_gemm`, with Eqs. (9)-(13) of arXiv 2605.04178 as printed: arguments, terms and errors are the
+    same. No K loop is split unless `tile` asks for it: that has no cost there."""
+    check_words(unit, cache)
+    unit = resolve_unit(platform, precision, unit)
+    shape = problem_rows(m, n, k, batch)
+    mach = printed_machine(platform, precision, unit)
+    tiles, occupancy = wavefront_tiles(platform, precision, unit, tile)
+    if tile is None:
+        whole = tiles.split == 1.0
+        tiles, occupancy = tiles.keep(whole), occupancy.keep(whole)
+    return fastest_of(
+        lambda part: _wavefront_terms(platform, mach, tiles, occupancy, part, precision, cache), shape
+    )

@@ -1,20 +1,19 @@
-"""Single equations at a platform's own parameters, for questions beside a kernel's time: a tile study, compressed data,
-bank conflicts. Everything is looked up by name, so a parameter that the file lacks raises with that name."""
+"""Single equations at a platform's own parameters, for questions beside a kernel's time: a tile study, compressed data.
+Everything is looked up by name, so a parameter that the file lacks raises with that name."""
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from ..baseline import bandwidth_mix_of, hit_rate_of, memory_of
+from ..baseline import memory_of
 from ..errors import InputError
-from ..occupancy import LDS_BANK_BYTE, LDS_BANKS, lds_conflict_degree, lds_time
 from ..platform import Platform
-from ..stage_io import decompression_engine_time, decompression_load_time, engine_input_rate, unpack_time
-from ..validity import FloatArray, at_least_one, non_negative, positive
-from ..wavefront import tile_kernel_time, tile_step_time
+from ..traffic import bandwidth_mix_of, hit_rate_of
+from ..validity import FloatArray, at_least_one, non_negative
 from ..waves import cta_count
 from ..work import element_byte
+from .stage_io import decompression_engine_time, decompression_load_time, engine_input_rate, unpack_time
+from .wavefront import tile_kernel_time, tile_step_time
 
 
 def tile_study(
@@ -34,7 +33,7 @@ def tile_study(
     rows, columns, depth, side = (at_least_one(name, v) for name, v in (("m", m), ("n", n), ("k", k), ("tile", tile)))
     memory, element, units = memory_of(platform), element_byte(precision), platform.value("compute_units")
     working_set = (rows * depth + depth * columns + rows * columns) * element
-    hit = hit_rate_of(platform, memory, working_set)
+    hit = hit_rate_of(platform, working_set, memory.knee_start_byte, memory.knee_end_byte)
     share = bandwidth_mix_of(platform)(hit, memory.cache_byte_per_s, memory.hbm_byte_per_s) / units
     peak = platform.peak_flop_per_s(precision, unit) / units
     step = tile_step_time(2.0 * side * side * depth, 2.0 * side * depth * element, peak, share)
@@ -73,12 +72,3 @@ def compressed_load_time(
     if form not in forms:
         raise InputError(f"form {form!r}: {', '.join(forms)}")
     return forms[form]()
-
-
-def lds_access_time(platform: Platform, byte: ArrayLike, stride_byte: ArrayLike) -> FloatArray:
-    """LDS or shared-memory accesses of a whole device [s] whose lanes step by `stride_byte`: bank conflicts included.
-    The optional LDS term of arXiv 2605.04178 section IV.B."""
-    rate = platform.get("lds_bw") or platform.value("shared_mem_bw_per_cu") * platform.value("compute_units")
-    banks = platform.get("shared_mem_banks") or LDS_BANKS
-    degree = lds_conflict_degree(stride_byte, banks, platform.get("shared_mem_bank_width") or LDS_BANK_BYTE)
-    return lds_time(byte, positive("lds_bw", rate), np.asarray(degree))

@@ -6,12 +6,12 @@ import inspect
 
 import numpy as np
 import pytest
-from kernelcast.analytic import stage_io
 from kernelcast.analytic.baseline import baseline
 from kernelcast.analytic.equations import EQUATIONS, UNNUMBERED, Equation, equation, out_of_range
 from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.explain import explain_baseline
 from kernelcast.analytic.platform import load_platform, platform_ids
+from kernelcast.analytic.published import stage_io
 
 ALL = (*EQUATIONS, *UNNUMBERED)
 FRACTIONS = {"alpha", "overlap", "utilisation", "efficiency", "hit_rate", "join", "h_l1", "h_l2", "h_llc"}

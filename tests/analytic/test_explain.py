@@ -130,3 +130,30 @@ def test_every_family_can_be_explained(name: str, size: int, platform_id: str) -
     said = explain_baseline(base, platform, precision)
     assert said.binding
     assert not any("nan" in step.words for step in said.steps)
+
+
+def test_re_reads_past_the_cache_are_told_from_the_traffic_that_has_to_be() -> None:
+    """FlashAttention over 4,096 tokens: Q, K, V and O are 134 MB; the rest is K and V read again by every block."""
+    platform = load_platform("h200")
+    sizes = {"batch": 1, "heads": 32, "seq": 4096, "head_dim": 128}
+    base = baseline("attention", sizes, "bf16", platform)
+    said = explain_baseline(base, platform, "bf16")
+    steps = {step.name: step for step in said.steps}
+    assert steps["memory traffic"].amount == 4 * 32 * 4096 * 128 * 2
+    # 32 heads, 32 blocks of 128 queries each, K and V of a head: 2 * 4096 * 128 * 2 B; once is compulsory
+    assert steps["re-read traffic"].amount == pytest.approx(32 * 31 * 2 * 4096 * 128 * 2)
+    together = steps["memory traffic"].time_s + steps["re-read traffic"].time_s
+    assert together == pytest.approx(float(base.details["memory_s"][0]))
+    assert said.binding.startswith("traffic, mostly re-reads")
+    assert "upper estimate" in steps["re-read traffic"].words
+    held_s = steps["re-read traffic"].amount / platform.value("l2_bw")
+    assert f"were all of it found in L2, re-read traffic would take {held_s * 1e6:.4g} µs" in said.to_move
+
+
+def test_no_re_reads_are_shown_where_the_cache_holds_them() -> None:
+    platform = load_platform("h200")
+    sizes = {"batch": 1, "heads": 32, "seq": 1024, "head_dim": 128}
+    small = baseline("attention", sizes, "bf16", platform, cache="cold")
+    steps = {step.name: step for step in explain_baseline(small, platform, "bf16").steps}
+    assert "re-read traffic" not in steps
+    assert "hit rate 1 of a working set" in steps["cache traffic"].words  # of the re-reads: the rest is cold

@@ -9,7 +9,7 @@ from kernelcast.analytic.platform import load_platform
 
 
 def _serial(platform: str, *shape: float, precision: str = "fp8") -> float:
-    mach = machine(load_platform(platform), precision, "matrix", False)
+    mach = machine(load_platform(platform), precision, "matrix")
     return float(serial_times(mach, *(np.array([size]) for size in shape), precision)["rounds_s"][0])
 
 
@@ -23,14 +23,14 @@ def test_a_single_wave_waits_one_latency_a_step() -> None:
 
 
 def test_a_large_product_takes_at_least_its_arithmetic() -> None:
-    mach = machine(load_platform("h200"), "bf16", "matrix", False)
+    mach = machine(load_platform("h200"), "bf16", "matrix")
     ideal = 2.0 * 8192**3 / (mach.unit_flop_per_s * mach.units)
     assert ideal <= _serial("h200", 8192, 8192, 8192, 1, precision="bf16") < 1.5 * ideal
 
 
 @pytest.mark.parametrize("platform", ["b200", "h200", "a100-sxm", "mi300x", "mi250x-gcd"])
 def test_never_shorter_for_more_work(platform: str) -> None:
-    mach = machine(load_platform(platform), "bf16", "matrix", False)
+    mach = machine(load_platform(platform), "bf16", "matrix")
     sizes = np.unique(np.round(np.geomspace(1, 20_000, 400)))
     other = np.full(sizes.shape, 777.0)
     for place in range(4):
@@ -41,7 +41,7 @@ def test_never_shorter_for_more_work(platform: str) -> None:
 
 
 def test_each_tile_counts_its_own_waves_and_none_is_below_the_least() -> None:
-    mach = machine(load_platform("mi300x"), "fp8", "matrix", False)
+    mach = machine(load_platform("mi300x"), "fp8", "matrix")
     shape = [np.array([size]) for size in (256.0, 1280.0, 4096.0, 1.0)]
     # 16 x 64: 16 * 20 = 320 tiles on 304 units, two waves; 128 x 128: 2 * 10 = 20 tiles, one wave; 32 steps each
     assert tile_time(mach, 16, 64, *shape, "fp8")[0] == pytest.approx(2 * 32 * mach.latency_s)

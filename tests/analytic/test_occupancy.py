@@ -1,22 +1,13 @@
-"""Occupancy by the paper's rule and by the vendor's; MWP/CWP; LDS conflicts."""
+"""Occupancy by the paper's rule and by the vendor's; MWP and CWP as limits; LDS conflicts."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.occupancy import (
-    compute_warp_parallelism,
-    effective_wavefronts,
-    lds_conflict_degree,
-    lds_time,
-    memory_warp_parallelism,
-    occupancy_printed,
-    resident_wavefronts,
-    waves_per_simd,
-    workgroups_per_cu,
-)
+from kernelcast.analytic.occupancy import waves_per_simd, workgroups_per_cu
+from kernelcast.analytic.published.lds import lds_time
+from kernelcast.analytic.published.wavefront import effective_wavefronts, occupancy_printed
 
 # CDNA2/3: 512 registers per lane and SIMD, granule 8, at most 8 wavefronts. VGPRs per lane -> wavefronts per SIMD.
 VENDOR_TABLE = {64: 8, 65: 7, 72: 7, 80: 6, 96: 5, 128: 4, 129: 3, 168: 3, 169: 2, 256: 2, 257: 1, 512: 1}
@@ -48,15 +39,13 @@ def test_workgroup_limits() -> None:
     assert workgroups_per_cu(4, 64, 32769) == 1  # one byte more takes another 512 B piece
     assert workgroups_per_cu(4, 64, 65537) == 0
     assert workgroups_per_cu(1, 64, 0, max_workgroups=16) == 16
-    assert resident_wavefronts(4, 128, 0) == 16
     # CDNA4 gives LDS in pieces of 1280 B: 32 KiB are 26 of them, so four fit 160 KiB and not five
     assert workgroups_per_cu(4, 64, 32768, lds_capacity_byte=163840, lds_granule_byte=1280) == 4
     assert workgroups_per_cu(4, 64, 32768, lds_capacity_byte=163840) == 5
     # CDNA1 has 40 wavefronts, and 16 barriers: of workgroups of two wavefronts 16 run, of single ones 40 would
     assert workgroups_per_cu(2, 24, 0, vgprs_per_simd=256, granule=4, max_waves_per_cu=40, max_workgroups=40) == 16
     assert workgroups_per_cu(1, 24, 0, vgprs_per_simd=256, granule=4, max_waves_per_cu=40, max_workgroups=40) == 40
-    with pytest.raises(InputError, match="does not fit"):
-        resident_wavefronts(16, 256, 0)  # 4 per SIMD wanted, 2 possible
+    assert workgroups_per_cu(16, 256, 0) == 0  # 4 per SIMD wanted, 2 possible
 
 
 @settings(max_examples=50, deadline=None)
@@ -72,13 +61,7 @@ def test_hong_kim_limits() -> None:
     assert effective_wavefronts(16) == 16  # not set
     assert effective_wavefronts(16, mwp=8, cwp=12) == 8
     assert effective_wavefronts(16, mwp=0, cwp=12) == 12
-    assert memory_warp_parallelism(400, 10, 25, 32) == 25
-    assert memory_warp_parallelism(400, 40, 25, 32) == 10
-    assert compute_warp_parallelism(90.0, 10.0, 32) == 10
-    assert compute_warp_parallelism(900.0, 10.0, 32) == 32
 
 
 def test_lds_bank_conflicts() -> None:
-    # strides of 1, 2, 32, 33 words and a broadcast, 32 banks of 4 B
-    assert lds_conflict_degree([4, 8, 128, 132, 0]).tolist() == [1, 2, 32, 1, 1]
     assert lds_time(1e6, 1e11, 2) == pytest.approx(2e-5)

@@ -1,4 +1,4 @@
-"""Equations at a platform's own parameters: the tile study, compressed data, bank conflicts."""
+"""Equations at a platform's own parameters: the tile study, compressed data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.platform import load_platform
-from kernelcast.analytic.published.platform_terms import compressed_load_time, lds_access_time, tile_study
+from kernelcast.analytic.published.platform_terms import compressed_load_time, tile_study
 
 
 def test_tile_study_by_hand() -> None:
@@ -58,12 +58,3 @@ def test_a_part_without_the_unit_says_so() -> None:
         compressed_load_time(load_platform("h200"), 1e9, 2.0)
     with pytest.raises(InputError, match="b200: parameter 'decompression_unpack_rate' is not"):
         compressed_load_time(load_platform("b200"), 1e9, 2.0, "unpack")
-
-
-def test_bank_conflicts_of_a_device() -> None:
-    platform = load_platform("mi300x")
-    free = 1e9 / (platform.value("shared_mem_bw_per_cu") * 304)
-    # strides of 1, 2, 32 and 33 words over 32 banks: 1, 2, 32 and 1 accesses a bank
-    assert lds_access_time(platform, 1e9, [4, 8, 128, 132]) == pytest.approx(free * np.array([1, 2, 32, 1]))
-    measured = load_platform("mi210")
-    assert lds_access_time(measured, 1e9, 4) == pytest.approx(1e9 / measured.value("lds_bw"))

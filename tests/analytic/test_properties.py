@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from kernelcast.analytic.baseline import Baseline, baseline, memory_of
+from kernelcast.analytic.equation_sets import equation_set
 from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.families import FAMILIES, family
-from kernelcast.analytic.gemm_tiles import candidates, machine
+from kernelcast.analytic.gemm_tiles import candidates
 from kernelcast.analytic.gemm_traffic import gemm_traffic
 from kernelcast.analytic.platform import Parameter, Platform, load_platform, platform_ids
 from kernelcast.analytic.platform_schema import PARAMETERS
@@ -195,7 +196,7 @@ def test_no_jump_where_the_working_set_leaves_the_cache_or_another_side_binds(pl
 def test_traffic_of_a_product_has_no_jump_at_the_knees(platform_id: str) -> None:
     """Tiles and waves come in whole numbers, and the time with them; the traffic between does not jump at a cache."""
     platform = load_platform(platform_id)
-    mach = machine(platform, "fp16", "matrix", platform.as_published)
+    mach = equation_set(platform).machine(platform, "fp16", "matrix")
     tiles = candidates(platform, "fp16", "matrix", (128, 128, 64))
     one = np.ones(3)
     for knee in (mach.cache_start_byte, mach.cache_end_byte, mach.l2_start_byte, mach.l2_end_byte):

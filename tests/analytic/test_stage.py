@@ -7,27 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.stage import (
-    COMPUTE_VALIDITY,
+from kernelcast.analytic.published.stage import (
     TWO_SM_SPEEDUP_MEASURED,
-    TWO_SM_SPEEDUP_PREDICTED,
-    compute_time,
     compute_time_2sm,
     kernel_time,
     pair_memory_time,
     pair_sync_time,
     pair_traffic,
-    register_accumulators_fit,
-    smem_per_step,
     step_time,
     step_time_pipelined,
     store_time,
     tma_store_time,
-    tmem_demand,
     tmem_management_time,
-    tmem_spill,
     tmem_time,
     tmem_traffic_per_step,
+)
+from kernelcast.analytic.stage import (
+    COMPUTE_VALIDITY,
+    compute_time,
+    register_accumulators_fit,
+    smem_per_step,
+    tmem_demand,
 )
 from kernelcast.analytic.validity import outside
 
@@ -61,14 +61,6 @@ def test_strategies_a_and_b() -> None:
             function()
 
 
-def test_spill_is_a_penalty_or_an_error_never_silence() -> None:
-    penalty, spills = tmem_spill([262144.0, 262144.0 + 1000.0], 1e12)
-    assert penalty.tolist() == [0.0, pytest.approx(2 * 1000 / 1e12)]
-    assert spills.tolist() == [False, True]
-    with pytest.raises(InputError, match="262144 B exist"):
-        tmem_spill(300000.0, 1e12, on_spill="error")
-
-
 def test_compute_step_of_the_worked_example_is_82_ns() -> None:
     assert compute_time(128, 128, 32, SM_FLOP_PER_S) == pytest.approx(82.02e-9, rel=1e-4)
     assert tmem_management_time(1e-6, 0.5e-6, 512) == pytest.approx(1.5e-6 / 512)
@@ -77,7 +69,7 @@ def test_compute_step_of_the_worked_example_is_82_ns() -> None:
 def test_two_sm_pair_as_printed() -> None:
     alone = compute_time(256, 256, 16, SM_FLOP_PER_S)
     measured = alone / compute_time_2sm(256, 256, 16, SM_FLOP_PER_S)
-    predicted = alone / compute_time_2sm(256, 256, 16, SM_FLOP_PER_S, TWO_SM_SPEEDUP_PREDICTED)
+    predicted = alone / compute_time_2sm(256, 256, 16, SM_FLOP_PER_S, 1.30)
     assert measured == pytest.approx(TWO_SM_SPEEDUP_MEASURED) == pytest.approx(1.28)
     assert predicted == pytest.approx(1.30)
     assert abs(predicted / measured - 1) < 0.02  # "within 2%"

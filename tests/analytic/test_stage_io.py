@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.stage_io import (
+from kernelcast.analytic.published.stage_io import (
     decompression_engine_time,
     decompression_load_time,
     engine_input_rate,

@@ -7,21 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.validity import outside
-from kernelcast.analytic.wavefront import (
+from kernelcast.analytic.published.wavefront import (
     WAVEFRONT_VALIDITY,
     kernel_time_wavefront,
-    latency_bound_time,
     memory_time_kernel,
     memory_time_latency,
     mfma_time,
     overlap_factor,
-    step_time,
-    step_time_guarded,
     step_time_printed,
     tile_kernel_time,
     tile_step_time,
 )
+from kernelcast.analytic.roofline import guard_bound
+from kernelcast.analytic.validity import outside
+from kernelcast.analytic.wavefront import latency_bound_time, step_time
 
 time = st.floats(1e-9, 1e-3)
 part = st.floats(0.0, 1.0)
@@ -76,7 +75,7 @@ def test_mfma_time() -> None:
 
 def test_printed_step_beats_the_bound_and_the_guard_says_so() -> None:
     assert step_time_printed(4.0, 2.0, 1.0) == 3.0  # (4+2)/2: below the memory time
-    guarded, acts = step_time_guarded([4.0, 4.0], [2.0, 2.0], [1.0, 0.0])
+    guarded, acts = guard_bound(step_time_printed([4.0, 4.0], [2.0, 2.0], [1.0, 0.0]), [4.0, 4.0])
     assert guarded.tolist() == [4.0, 6.0]
     assert acts.tolist() == [True, False]
 

@@ -11,37 +11,23 @@ from kernelcast.analytic.waves import (
     cta_count,
     full_waves,
     k_tile_count,
-    padded_flop,
-    persistent_tiles_per_cta,
     wave_count,
-    wave_efficiency,
 )
 
 count = st.integers(1, 100_000)
-tile = st.sampled_from([16, 32, 64, 128, 256])
 
 
 def test_the_worked_example_needs_94_waves() -> None:
     ctas = cta_count(16384, 16384, 128, 128)
     assert ctas == 128 * 128
     assert wave_count(ctas, 176) == 94  # 16384/176 = 93.09
-    assert persistent_tiles_per_cta(ctas, 176) == 94
-    assert wave_efficiency(ctas, 176) == pytest.approx(93.0909 / 94, rel=1e-5)
+    assert full_waves(ctas, 176) / wave_count(ctas, 176) == pytest.approx(93.0909 / 94, rel=1e-5)
     assert k_tile_count(16384, 32) == 512
 
 
 def test_two_ctas_per_unit_halve_the_waves() -> None:
     assert wave_count(400, 100, 2) == 2
     assert wave_count(401, 100, 2) == 3
-    assert wave_efficiency(0, 100) == 1.0
-
-
-@settings(max_examples=50, deadline=None)
-@given(count, count, count, tile, tile)
-def test_padding_covers_the_logical_work(m: int, n: int, k: int, tile_m: int, tile_n: int) -> None:
-    physical = padded_flop(m, n, k, tile_m, tile_n, 64)
-    assert physical >= 2.0 * m * n * k
-    assert physical <= 2.0 * (m + tile_m) * (n + tile_n) * (k + 64)
 
 
 @settings(max_examples=50, deadline=None)
@@ -52,7 +38,6 @@ def test_waves_cover_the_grid_and_are_monotone(ctas: int, units: int, per_unit: 
     assert wave_count(ctas + 1, units, per_unit) >= waves
     assert wave_count(ctas, units + 1, per_unit) <= waves
     assert full_waves(ctas, units, per_unit) <= waves
-    assert 0.0 < wave_efficiency(ctas, units, per_unit) <= 1.0
 
 
 def test_arrays_broadcast_and_equal_scalars() -> None:

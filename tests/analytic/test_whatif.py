@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.baseline import baseline
+from kernelcast.analytic.equation_sets import matrix_time
 from kernelcast.analytic.errors import InputError
-from kernelcast.analytic.gemm import stage_gemm, wavefront_gemm
 from kernelcast.analytic.platform import load_platform
 from kernelcast.analytic.whatif import Range, crossings, find_crossings, parse_range, ratios, tile_ranking
-
-ROUTES = {"nvidia": stage_gemm, "amd": wavefront_gemm}
 
 
 @pytest.mark.parametrize("name", ["h200", "b200", "mi300x", "mi250x-gcd", "t4", "b200-as-published",
@@ -20,7 +18,7 @@ ROUTES = {"nvidia": stage_gemm, "amd": wavefront_gemm}
 def test_the_first_tile_is_the_adaptive_choice(name: str) -> None:
     platform = load_platform(name)
     found = tile_ranking(platform, 3000, 2000, 1000, 1, "fp16", cache="cold")
-    best = ROUTES[platform.vendor](platform, 3000, 2000, 1000, 1, "fp16", cache="cold")
+    best = matrix_time(platform)(platform, 3000, 2000, 1000, 1, "fp16", cache="cold")
     assert found[0].time_s == pytest.approx(best.time_s[0], rel=1e-12)
     times = [item.time_s for item in found if item.time_s is not None]
     assert times == sorted(times)

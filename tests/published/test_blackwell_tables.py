@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from kernelcast.analytic.platform import load_platform
-from kernelcast.analytic.stage_io import engine_input_rate
+from kernelcast.analytic.published.stage_io import engine_input_rate
 
 TABLES: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     Path(__file__).with_name("arxiv_2512_02189.yaml").read_text(encoding="utf-8")

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kernelcast.analytic.baseline import baseline
-from kernelcast.analytic.gemm import stage_gemm, wavefront_gemm
+from kernelcast.analytic.equation_sets import matrix_time
+from kernelcast.analytic.gemm import wavefront_gemm
 from kernelcast.analytic.platform import load_platform
 from kernelcast.analytic.published.platform_terms import tile_study
+from kernelcast.analytic.published.stage import pair_traffic
+from kernelcast.analytic.published.stage_io import engine_input_rate
 from kernelcast.analytic.roofline import naive_roofline
-from kernelcast.analytic.stage import pair_traffic
-from kernelcast.analytic.stage_io import engine_input_rate
 from kernelcast.analytic.units import parse_quantity
 from kernelcast.analytic.workload import load_workload, workload_baseline
 
@@ -24,11 +25,12 @@ TOLERANCE = 0.05
 
 def example(name: str, precision: str, tile: tuple[int, ...] | None, **changes: float) -> float:
     platform = load_platform(name).with_overrides(changes)
-    return float(stage_gemm(platform, 16384, 16384, 16384, 1, precision, tile=tile).time_s[0])
+    return float(matrix_time(platform)(platform, 16384, 16384, 16384, 1, precision, tile=tile).time_s[0])
 
 
 def example_without_tail() -> float:
-    found = stage_gemm(load_platform("b200-as-published"), 16384, 16384, 16384, 1, "fp16", tile=(128, 128, 32))
+    published = load_platform("b200-as-published")
+    found = matrix_time(published)(published, 16384, 16384, 16384, 1, "fp16", tile=(128, 128, 32))
     return float(found.time_s[0] - found.terms["tail"][0])
 
 

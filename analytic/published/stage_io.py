@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .cachemodel import bandwidth_harmonic
-from .errors import InputError
-from .validity import FloatArray, Validity, at_least_one, fraction, non_negative, positive
+from ..cachemodel import bandwidth_harmonic
+from ..errors import InputError
+from ..validity import FloatArray, Validity, at_least_one, fraction, non_negative, positive
 
 IO_VALIDITY = (
     Validity("alpha", 0.85, 0.95, "1"),  # double to triple buffering
