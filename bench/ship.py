@@ -1,15 +1,17 @@
 """Development command: train the champions that ship with the package.
 
-`python -m kernelcast.bench.ship [PLATFORM …]`
+`python -m kernelcast.bench.ship [PLATFORM …|_transfer]`
 
 What a champion is trained on is data: configs/training/champions.yaml lists for each platform its shipped tables and
-public corpora (which need the variable KERNELCAST_DATA); a platform that it does not name is trained on
-configs/runs/<platform>.parquet alone.
+public corpora (which need the variable KERNELCAST_DATA or the package aiconfigurator-core); a platform that it does not
+name is trained on configs/runs/<platform>.parquet alone. `_transfer` is the model across platforms, trained on all
+corpora and shipped tables; published test sites stay out of it. Without a name every platform's champion is trained.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import shutil
 import sys
 from importlib import resources
@@ -17,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analytic.errors import InputError, KernelcastError
-from ..analytic.platform import load_platform
-from ..registry.index import SHIPPED, default_name, shipped_folder
+from ..analytic.platform import load_platform, platform_ids
+from ..registry.index import SHIPPED, TRANSFER, default_name, shipped_folder
 from ..registry.store import write_model
 from ..service.train import fit_scored
 from ..training.tables.shipped import read_tables, shipped_tables
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
 
     from ..training.hybrid.family import FamilyModel
     from ..training.hybrid.model import Model
+
+MOST_ROWS = 3000  # of a family and platform in the model across platforms
+ROUNDS = 100
+CORPORA_ACROSS = ("aiconfigurator", "aiter", "ginkgo", "mi300a")
+DRAWN = 120_000  # rows of the largest of them
 
 
 def recipe() -> dict[str, dict[str, Any]]:
@@ -79,20 +86,30 @@ def slim(model: Model) -> Model:
     return replace(model, families=families, partials=partials, segments=segments)
 
 
-def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
-    """Train one platform's champion and put it in place of the shipped one. Returns its folder."""
-    frame, runs = _rows(load_platform(platform).id, plan)
-    model, comparison = fit_scored(frame, default_name(platform), runs=runs, seed=seed)
-    folder = shipped_folder(platform)
-    fresh, old = folder.with_name(f"{platform}.new"), folder.with_name(f"{platform}.old")
+def _put(model: Model, name: str) -> Path:
+    """Write the model in place of the one that ships under `name`; the old one stays until the new one is whole."""
+    folder = shipped_folder(name)
+    fresh, old = folder.with_name(f"{name}.new"), folder.with_name(f"{name}.old")
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
-    write_model(slim(model), fresh)
+    write_model(model, fresh)
     if folder.exists():
         folder.rename(old)
     fresh.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
-    size = sum(p.stat().st_size for p in folder.iterdir()) / 1e6
+    return folder
+
+
+def _size_mb(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+
+
+def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
+    """Train one platform's champion and put it in place of the shipped one. Returns its folder."""
+    frame, runs = _rows(load_platform(platform).id, plan)
+    model, comparison = fit_scored(frame, default_name(platform), runs=runs, seed=seed)
+    folder = _put(slim(model), platform)
+    size = _size_mb(folder)
     held = model.meta.get("heldout", {})
     print(f"{default_name(platform)}@{SHIPPED}: {model.meta['rows']} rows, {len(model.families)} families, "
           f"{size:.1f} MB, held-out {held.get('mape', float('nan')):.2f} %, "
@@ -104,17 +121,67 @@ def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
     return folder
 
 
+def across_table() -> tuple[pd.DataFrame, list[str]]:
+    """(runs of all platforms with a parameter file, names of their tables); a corpus that is absent is passed over."""
+    import numpy as np
+    import pandas as pd
+
+    from ..training.tables.importers import load_corpus
+    from ..training.tables.importers.aiconfigurator import in_test_split
+
+    parts, names = [], []
+    for name in CORPORA_ACROSS:
+        try:
+            choices: dict[str, Any] = {"kernels_only": True} if name == "mi300a" else {}
+            frame = load_corpus(name, max_rows=DRAWN if name == "aiconfigurator" else None, **choices)
+        except InputError as fault:
+            print(f"ship: left out: {fault}", file=sys.stderr)
+            continue
+        if name == "aiconfigurator":
+            frame = frame[~np.asarray(in_test_split(frame))]
+        parts.append(frame)
+        names.append(name)
+    for platform, path in shipped_tables().items():
+        parts.append(read_tables([path])[0])
+        names.append(f"runs of {platform}")
+    if not parts:
+        raise InputError("neither a corpus nor a shipped table is there to learn from")
+    whole = pd.concat(parts, ignore_index=True)
+    return whole[whole["platform"].isin(platform_ids())].reset_index(drop=True), names
+
+
+def ship_transfer(seed: int = 0) -> Path:
+    """Train the model across platforms and put it in place of the shipped one. Returns its folder."""
+    from .. import __version__
+    from ..training.adapting.transfer import fit_transfer
+
+    frame, names = across_table()
+    model = fit_transfer(frame, seed=seed, most=MOST_ROWS, rounds=ROUNDS)
+    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    model.meta |= {"trained": now.isoformat(), "runs": " + ".join(names), "kernelcast": __version__}
+    folder = _put(model, TRANSFER)
+    print(f"{TRANSFER}: {model.meta['rows']} rows of {', '.join(model.meta['platforms'])}, {_size_mb(folder):.2f} MB")
+    for family, scores in sorted(model.meta["left_out"].items()):
+        errors = "".join(f"  {name} {item['mape']:.1f} %" for name, item in scores.items())
+        print(f"  {family:14} {model.meta['kinds'][family]:11}{errors}")
+    return folder
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Entry of `python -m kernelcast.bench.ship`."""
     parser = argparse.ArgumentParser(prog="python -m kernelcast.bench.ship", description=__doc__)
-    parser.add_argument("platforms", nargs="*", help="platform ids; all that have runs where none is given")
+    parser.add_argument("platforms", nargs="*", help="platform ids, or _transfer for the model across them; "
+                        "all platforms that have runs where none is given")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:
         plans = recipe()
         for platform in options.platforms or sorted(plans):
+            if platform == TRANSFER:
+                ship_transfer(options.seed)
+                continue
             if platform not in plans:
-                raise InputError(f"no runs for {platform}; there are runs for {', '.join(sorted(plans))}")
+                raise InputError(f"no runs for {platform}; there are runs for {', '.join([*sorted(plans), TRANSFER])}")
             ship(platform, plans[platform], options.seed)
     except KernelcastError as fault:
         print(f"ship: {fault}", file=sys.stderr)

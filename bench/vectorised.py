@@ -1,6 +1,6 @@
 """How much faster whole arrays are than one row at a time, as ratios measured side by side in one run.
 
-    python bench/vectorised.py [ROWS]
+    python -m kernelcast.bench.vectorised [ROWS]
 
 Prints one line a stage: seconds for ROWS rows in one call, seconds for 64 single-row calls scaled to ROWS, the ratio.
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+
 from kernelcast import predict_runs
 from kernelcast.analytic.baseline import baseline
 from kernelcast.analytic.platform import load_platform

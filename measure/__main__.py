@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from ..analytic.errors import InputError, KernelcastError
+from .dry import lines, plan_suite
 from .progress import Lines
 from .run import run_suite
 
@@ -29,14 +30,20 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m kernelcast.measure", description="Measure a suite of kernels on this GPU."
     )
     parser.add_argument("--suite", required=True, help="name of a file in configs/suites, or a path")
-    parser.add_argument("--platform", required=True, help="id of the platform this GPU is")
-    parser.add_argument("--out", required=True, type=Path, help="Parquet table to write")
+    parser.add_argument("--platform", help="id of the platform this GPU is")
+    parser.add_argument("--out", type=Path, help="Parquet table to write")
+    parser.add_argument("--dry", action="store_true", help="say what would be measured; needs no GPU")
     parser.add_argument("--quick", action="store_true", help="two sizes of every implementation only")
     parser.add_argument("--resume", action="store_true", help="keep what the journal beside --out already holds")
     parser.add_argument("--budget", help="stop after this time, e.g. 20min")
     parser.add_argument("--time-limit", default="180s", help="a configuration that takes longer hangs; default 180s")
     options = parser.parse_args(arguments)
     try:
+        if options.dry:
+            print(*lines(plan_suite(options.suite, options.quick)), sep="\n")
+            return 0
+        if options.platform is None or options.out is None:
+            raise InputError("say what this GPU is and where the table goes: --platform PLATFORM --out FILE")
         summary = run_suite(
             options.suite, options.platform, options.out, options.quick, options.resume, parse_budget(options.budget),
             progress=Lines(lambda text: print(text, flush=True)), hang_s=parse_budget(options.time_limit),

@@ -1,4 +1,4 @@
-"""What a builder hands to the harness, and the table in which builders are registered."""
+"""What a builder hands to the harness, and the record in which a family names its builders."""
 
 from __future__ import annotations
 
@@ -24,6 +24,31 @@ class Case:
 
 
 Builder = Callable[[Gpu, Params, str], Case]
+Cost = Callable[[Params], tuple[float, float]]
+"""Drawn parameters → rough (FLOP, bytes) at 4 bytes a value."""
+GroupRule = Callable[[Params, int], str]
+"""Drawn parameters and seed → what tells one split group from another."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How a kernel family is measured: the record beside the family's own in analytic/families.
+
+    A cost of None is the family's work at 4 bytes a value; a group of None is the family and its sizes."""
+
+    name: str
+    builders: Mapping[str, Builder]
+    """By implementation."""
+    cost: Cost | None = None
+    group: GroupRule | None = None
+    group_name: str = ""
+    """What the groups are called where families share drawn inputs; the family's name otherwise."""
+    tensor: bool = False
+    """Matrix units may run it: their counters are asked for, too."""
+    launches_vary: bool = False
+    """The inputs drawn, not the sizes, say how many kernels a call launches."""
+
+
 TOLERANCE = {
     "fp64": 1e-12,
     "fp32": 2e-5,

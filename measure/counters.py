@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ import numpy as np
 
 from ..analytic.errors import InputError, KernelcastError
 from .case import Case
+from .families import BUILDERS, measured
 from .gpu import Gpu, Skip
+from .rough import LATTICES
 from .suite import Config
 
 SAMPLE_BYTE = (3e4, 8e8)  # effort of the configurations that are counted; ncu saves all memory held, kernel by kernel
@@ -44,7 +46,6 @@ SINGLE = {
 SUMMED = {kind: f"smsp__sass_thread_inst_executed_ops_{kind}add_{kind}mul_{kind}fma_pred_on.sum" for kind in "fdh"}
 INTEGER = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum"
 TENSOR = re.compile(r"^sm__ops_path_tensor_src_(?!int1$)[a-z0-9_]+$")
-TENSOR_FAMILIES = ("gemm", "bmm", "gemv", "attention", "conv2d")
 CACHES = ("cold", "warm")  # ncu flushes before every pass, or leaves the caches as the call before left them
 FLUSH = {"cold": "all", "warm": "none"}
 KEY = re.compile(r"kc:([0-9a-f]{16})")
@@ -98,9 +99,9 @@ def _spread(group: list[Planned]) -> list[Planned]:
     """Middle, large, small, then the quarters …: every prefix spans the sizes. Many launches: smallest first."""
     ordered = sorted(group, key=lambda p: (p.config.effort, p.config.key))
     short = [p for p in ordered if p.launches is not None and p.launches <= MANY_LAUNCHES]
-    unknown = ordered[0].config.family in ("bfs", "pagerank", "sptrsv")
+    unknown = measured(ordered[0].config.family).launches_vary
     if unknown or (not short and any(p.launches is not None for p in ordered)):
-        return [p for p in ordered if p.config.params.get("structure") not in ("grid", "road")][:3]
+        return [p for p in ordered if p.config.params.get("structure") not in LATTICES][:3]
     ordered = short or ordered
     places, step = [0.5, 0.95, 0.1], 0.125
     while len(places) < len(ordered) and step > 1e-4:
@@ -122,8 +123,6 @@ def replay(gpu: Gpu, configs: Iterable[Config], journal: Path, budget_s: float) 
     """Run under ncu: build every configuration, call it once unseen, then once between profiler start and stop.
 
     Writes a line a configuration; ends by itself at the budget, since ncu writes its report when we return."""
-    from .registry import BUILDERS
-
     begun, done = time.monotonic(), 0
     gpu.forget()
     profiler, nvtx = gpu.torch.cuda.profiler, gpu.torch.cuda.nvtx
@@ -191,7 +190,7 @@ def ncu_command(ncu: str, metrics: Sequence[str], cache: str, report: Path, prog
 
 def save_plan(planned: Sequence[Planned], suite: str, platform_id: str, path: Path) -> None:
     """Write the sample, so that it is drawn once and replayed as often as counters need."""
-    items = [{**vars(p.config), "params": dict(p.config.params), "key": p.config.key} for p in planned]
+    items = [{**asdict(p.config), "key": p.config.key} for p in planned]
     path.write_text(json.dumps({"suite": suite, "platform": platform_id, "configs": items}) + "\n")
 
 
@@ -216,10 +215,9 @@ def count(plan_file: Path, folder: Path, budget_s: float, say: Callable[[str], N
     folder.mkdir(parents=True, exist_ok=True)
     names = available_metrics(ncu)
     (folder / "metrics.txt").write_text("\n".join(sorted(names)) + "\n")
-    groups = {
-        "vector": [c for c in configs if c.family not in TENSOR_FAMILIES],
-        "tensor": [c for c in configs if c.family in TENSOR_FAMILIES],
-    }
+    groups: dict[str, list[Config]] = {"vector": [], "tensor": []}
+    for config in configs:
+        groups["tensor" if measured(config.family).tensor else "vector"].append(config)
     written = []
     for group, members in groups.items():
         part = folder / f"{group}.plan.json"

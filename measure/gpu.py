@@ -14,6 +14,7 @@ from ..analytic.errors import KernelcastError
 
 FLUSH_BYTE = 512 * 2**20  # several times any last-level cache here
 KERNELS = Path(__file__).parent / "kernels"
+THROTTLED = 0.85  # share of the highest SM clock below which a state counts as throttled
 REAL = {
     "fp64": "double",
     "fp32": "float",
@@ -217,3 +218,9 @@ def card_state() -> dict[str, str]:
     except (OSError, subprocess.SubprocessError):
         return {}
     return dict(zip(fields.split(","), (v.strip() for v in line.splitlines()[0].split(",")), strict=True))
+
+
+def throttled(states: list[dict[str, str]]) -> bool:
+    """Whether the latest reading shows the SM clock well below its highest."""
+    now, top = (states[-1].get(name, "").split()[:1] for name in ("clocks.sm", "clocks.max.sm"))
+    return bool(now and top and now[0].isdigit() and top[0].isdigit() and float(now[0]) < THROTTLED * float(top[0]))

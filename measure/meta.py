@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .gpu import throttled
+
 if TYPE_CHECKING:
     from .gpu import Gpu
     from .journal import Journal
     from .replay import GraphReplay
-    from .run import Summary
     from .runner import Runner
+    from .summary import Summary
     from .trace import Tracer
 
 ROUND = ": a round fills a 512 MiB buffer, times a call (cold), then times the next call on the same buffers (warm)"
@@ -80,8 +82,6 @@ def write_meta(
     suite: str,
 ) -> None:
     """Write `<table>.meta.json`; environment, method, counts, noise, what was skipped and why."""
-    from .run import throttled
-
     rows, rounds = journal.rows(), ROUND if "cold" in tracer.caches else WARM_ROUND
     skipped = Counter(f"{e['kind']}: {e['skip']}" for e in journal.skipped())
     sm = [

@@ -5,37 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..analytic.errors import KernelcastError
 from .costs import planned_s
-from .gpu import Gpu, card_state, require_platform
+from .gpu import Gpu, card_state, require_platform, throttled
 from .journal import Journal, fold
+from .meta import write_meta
 from .progress import SILENT, Progress
 from .replay import GraphReplay
 from .runner import Runner
 from .suite import Config, load_suite
+from .summary import Summary
 from .tracers import open_tracer
 from .watchdog import HANG_S, HANG_STATUS, Watchdog
 
 CHUNK_CONFIGS = 32
 CHUNK_EFFORT = 6e9  # bytes, roughly, held by the configurations of a chunk
 LOOK_CHUNKS = 30  # between two looks at the card
-THROTTLED = 0.85  # share of the highest SM clock below which a state counts as throttled
-
-
-@dataclass
-class Summary:
-    rows: int = 0
-    measured: int = 0
-    skipped: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
-    complete: bool = True
-    out: Path | None = None
 
 
 def chunks(configs: list[Config]) -> Iterator[list[Config]]:
@@ -65,12 +54,6 @@ def quick_set(configs: list[Config]) -> list[Config]:
     return [c for c in configs if c.key in chosen]
 
 
-def throttled(states: list[dict[str, str]]) -> bool:
-    """Whether the latest reading shows the SM clock well below its highest."""
-    now, top = (states[-1].get(name, "").split()[:1] for name in ("clocks.sm", "clocks.max.sm"))
-    return bool(now and top and now[0].isdigit() and top[0].isdigit() and float(now[0]) < THROTTLED * float(top[0]))
-
-
 def run_suite(
     suite: str | Path,
     platform_id: str,
@@ -87,8 +70,6 @@ def run_suite(
     longer than `hang_s` ends the process (status 2) after folding; it is skipped when resumed.
     Raises KernelcastError: no GPU, a GPU that is not `platform_id`, an unwritable or full disk.
     """
-    from .meta import write_meta
-
     begun, shown = time.monotonic(), progress or SILENT
     configs = load_suite(suite)
     gpu = Gpu()

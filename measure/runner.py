@@ -15,10 +15,9 @@ import numpy as np
 
 from ..analytic.errors import KernelcastError
 from .case import Case
+from .families import BUILDERS, group_key
 from .gpu import Gpu, Skip
-from .groups import group_key
 from .journal import Journal
-from .registry import BUILDERS
 from .replay import GraphReplay
 from .suite import Config
 from .trace import CACHES, Segment, Tracer, assign_codes, cut

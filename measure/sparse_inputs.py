@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from . import sparse_kinds
 from .gpu import Gpu, Skip
 
 LIMIT_NNZ = 140_000_000
+Made = TypeVar("Made")
 KEPT = 3  # matrices or graphs kept at a time
 
 
@@ -37,12 +38,13 @@ def identity(params: Mapping[str, Any], seed: int) -> str:
     return hashlib.sha1(json.dumps([dict(params), seed], sort_keys=True).encode()).hexdigest()[:10]
 
 
-def cached(g: Gpu, name: str, make: Callable[[], Any]) -> Any:
+def cached(g: Gpu, name: str, make: Callable[[], Made]) -> Made:
+    """What `make` makes, made once while it is among the last few; `name` tells one draw from another."""
     if name not in g.cache:
         while len(g.cache) >= KEPT:
             g.cache.pop(next(iter(g.cache)))
         g.cache[name] = make()
-    return g.cache[name]
+    return cast(Made, g.cache[name])
 
 
 def from_pairs(g: Gpu, rows: int, cols: int, row: Any, col: Any, structure: str) -> Pattern:
@@ -185,3 +187,12 @@ def graph(g: Gpu, params: Mapping[str, Any], seed: int) -> Pattern:
         return from_pairs(g, nodes, nodes, torch.cat([u, v]), torch.cat([v, u]), params["structure"])
 
     return cached(g, "graph" + identity({k: params[k] for k in ("nodes", "degree", "structure")}, seed), make)
+
+
+def degrees(m: Pattern) -> dict[str, Any]:
+    """A graph's parameters, as its families take them."""
+    d = m.describe
+    return {
+        "nodes": m.rows, "edges": m.nnz, "avg_degree": d["row_mean"], "max_degree": d["row_max"],
+        "std_degree": d["row_std"], "structure": d["structure"],
+    }  # fmt: skip

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 from ..analytic.errors import InputError, nearest_names
-from .costs import COSTS
+from .costs import effort, efforts
 
 SEEDED = {"structure", "levels"}  # matrices, graphs, triangles: another seed is another input
 CANDIDATES = 24  # drawn for every configuration; the one nearest the wanted effort is kept
@@ -44,19 +44,13 @@ class Config:
         drawn = str(self.seed) if SEEDED & self.params.keys() else ""
         return (*self.kind, json.dumps(dict(self.params), sort_keys=True), drawn)
 
-    @property
+    @cached_property
     def effort(self) -> float:
         return effort(self.family, self.params)
 
     @property
     def kind(self) -> tuple[str, str, str]:
         return (self.family, self.implementation, self.precision)
-
-
-def effort(family: str, params: Mapping[str, Any]) -> float:
-    """Size of a configuration: the larger of bytes and a tenth of the operations, at 4 bytes a value."""
-    flop, byte = COSTS[family](params)
-    return max(byte, flop / 10.0)
 
 
 def find_suite(name: str | Path) -> Path:
@@ -128,11 +122,11 @@ def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Conf
     steps = (np.arange(count) + rng.random(count)) / count
     for number, place in enumerate(rng.permutation(steps)):
         wanted = math.log(low) + place * (math.log(high) - math.log(low))
-        params = _nearest(entry, rng, wanted)
-        if params is None:
+        nearest = _nearest(entry, rng, wanted)
+        if nearest is None:
             continue
+        params, found = nearest
         unit, unit_seed = f"{index}.{number}", int(rng.integers(2**31))
-        found = effort(entry["family"], params)
         chosen = [
             Config(v.get("family", entry["family"]), v["implementation"], v["precision"], params, unit, unit_seed)
             for v in entry["variants"]
@@ -146,15 +140,18 @@ def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Conf
             yield chosen
 
 
-def _nearest(entry: Mapping[str, Any], rng: np.random.Generator, wanted: float) -> dict[str, Any] | None:
+def _nearest(entry: Mapping[str, Any], rng: np.random.Generator, wanted: float
+             ) -> tuple[dict[str, Any], float] | None:  # fmt: skip
+    """The parameters whose effort is nearest the wanted one (its logarithm), and their effort."""
     options = [_sample(entry["params"], rng) for _ in range(CANDIDATES)]
     low, high = (float(v) for v in entry["effort"])
-    sizes = np.array([effort(entry["family"], p) for p in options])
+    sizes = efforts(entry["family"], options)
     allowed = (sizes >= low * 0.5) & (sizes <= high)
     if not allowed.any():
         return None
     distance = np.where(allowed, np.abs(np.log(sizes) - wanted), np.inf)
-    return options[int(np.argmin(distance))]
+    best = int(np.argmin(distance))
+    return options[best], float(sizes[best])
 
 
 def _sample(rules: Mapping[str, Mapping[str, Any]], rng: np.random.Generator) -> dict[str, Any]:
@@ -172,10 +169,10 @@ def _sample(rules: Mapping[str, Mapping[str, Any]], rng: np.random.Generator) ->
 
 
 def _log(rule: Mapping[str, Any], rng: np.random.Generator, _: Mapping[str, Any]) -> int:
-    low, high = rule["log"]
-    value = math.exp(rng.uniform(math.log(low), math.log(high)))
+    low, high = math.log(rule["log"][0]), math.log(rule["log"][1])
+    value = math.exp(low + (high - low) * rng.random())  # what rng.uniform gives, in a tenth of its time
     multiples = rule.get("multiple", [1])
-    multiple = int(multiples[rng.integers(len(multiples))])
+    multiple = int(multiples[rng.integers(len(multiples))]) if len(multiples) > 1 else int(multiples[0])
     return max(multiple, round(value / multiple) * multiple)
 
 

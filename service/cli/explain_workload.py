@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ..application import WorkloadPrediction
-    from .workload import Question
+    from .workload_question import Question
 
 MOVES = "what would change it: analytic time with a parameter a tenth higher"
 

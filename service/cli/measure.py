@@ -34,9 +34,13 @@ def measure(
     counters: Annotated[int, typer.Option("--counters", metavar="ROWS", help="Then count FLOP and bytes of so many "
                                           "rows with Nsight Compute.")] = 0,
     micro: Annotated[bool, typer.Option("--micro", help="Microbenchmarks instead, as JSON for `calibrate`.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Say what would be measured; needs no GPU.")] = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a suite of kernels on the GPU of this machine (needs torch and cupy)."""
+    if dry:
+        _dry(suite, platform, quick, as_json)
+        return
     if platform is None or out is None:
         raise InputError("say what this GPU is and where the table goes: --platform PLATFORM --out FILE")
     from ...analytic.platform import load_platform
@@ -69,6 +73,26 @@ def measure(
     state = "complete" if summary.complete else "partial, continue with --resume"
     console().print(text(f"{summary.rows} rows of {summary.measured} configurations in {summary.seconds:.0f} s "
                          f"({state}): {summary.out}"))  # fmt: skip
+
+
+def _dry(suite: str | None, platform: str | None, quick: bool, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from ...measure.dry import lines, plan_suite
+    from ...measure.suite import default_suite
+
+    if suite is None and platform is None:
+        raise InputError("say which suite, or for which platform: --suite NAME or --platform PLATFORM")
+    if platform is not None:
+        from ...analytic.platform import load_platform
+
+        platform = load_platform(platform).id
+    found = plan_suite(suite or default_suite(platform or ""), quick)
+    if as_json:
+        print_json(asdict(found))
+        return
+    for line in lines(found):
+        console().print(text(line))
 
 
 def _micro(platform: str, out: Path, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,6 +35,7 @@ from .show import (
     text,
     warn,
 )
+from .workload_question import Question
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,15 +57,6 @@ def is_workload(name: str | None) -> bool:
     from ...analytic.workload_file import shipped_workloads
 
     return name in shipped_workloads()
-
-
-@dataclass(frozen=True)
-class Question:
-    """An application as asked about: with fields set and segments fused, and the platform parameters to change."""
-
-    workload: Workload
-    overrides: dict[str, str | float]
-    original: Workload
 
 
 def question(name: str, words: Sequence[str] | None, changes: Sequence[str] | None, fusions: Sequence[str] | None

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from kernelcast.analytic.errors import InputError, KernelcastError
 from kernelcast.measure.__main__ import main, parse_budget
-from kernelcast.measure.cases_graph import _bottom_up
+from kernelcast.measure.families import group_key
+from kernelcast.measure.families.graph import _bottom_up
 from kernelcast.measure.gpu import require_platform
-from kernelcast.measure.groups import group_key
 from kernelcast.measure.meta import noise
 from kernelcast.measure.runner import repeats_for
 from kernelcast.measure.suite import load_suite

@@ -25,8 +25,9 @@ import pandas as pd
 import pytest
 from kernelcast.analytic.errors import KernelcastError
 from kernelcast.measure import run, runner
+from kernelcast.measure.gpu import throttled
 from kernelcast.measure.progress import Lines
-from kernelcast.measure.run import chunks, run_suite, throttled
+from kernelcast.measure.run import chunks, run_suite
 from kernelcast.measure.runner import tick_s
 from kernelcast.measure.suite import load_suite
 from kernelcast.measure.trace import RECORD

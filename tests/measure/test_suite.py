@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
-from kernelcast.measure.costs import COSTS, planned_s
-from kernelcast.measure.registry import BUILDERS
+from kernelcast.measure.costs import effort, planned_s
+from kernelcast.measure.families import BUILDERS, MEASURED
 from kernelcast.measure.run import CHUNK_CONFIGS, chunks, quick_set
-from kernelcast.measure.suite import Config, default_suite, effort, find_suite, load_suite
+from kernelcast.measure.suite import Config, default_suite, find_suite, load_suite
 
 SMALL = """
 seed: 4
@@ -94,7 +94,7 @@ def test_packaged_suite_is_complete() -> None:
     configs = load_suite("h200-full")
     assert len({c.family for c in configs}) >= 40
     assert {c.kind[:2] for c in configs} == set(BUILDERS)  # nothing unknown, nothing left out
-    assert {c.family for c in configs} == set(COSTS)
+    assert {c.family for c in configs} == set(MEASURED)
     held = {c.key for c in configs}
     again = load_suite("h200-repeat")
     assert len(again) == 600

@@ -1,4 +1,4 @@
-"""Grids and images: stencils, hotspot, SRAD, pathfinder, convolution, im2col."""
+"""Grids and images: stencils, hotspot, SRAD, pathfinder, convolution with a mask."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .case import TOLERANCE, Builder, Case, Params, blocks, in_turn
-from .gpu import Gpu
+from ..case import TOLERANCE, Case, Measured, Params, blocks, in_turn
+from ..gpu import Gpu
+from ..rough import cells, image, launches
 
 I32 = np.int32
 
@@ -177,29 +178,12 @@ def simpleconvolution(g: Gpu, p: Params, precision: str) -> Case:
     return Case(call, check, 0.0)
 
 
-def im2col(g: Gpu, p: Params, precision: str) -> Case:
-    torch, height, width, kh, kw = g.torch, p["height"], p["width"], p["kernel_h"], p["kernel_w"]
-    positions = (height - kh + 1) * (width - kw + 1)
-    a, out = g.randn(height, width, precision=precision), g.empty(kh * kw, positions, precision=precision)
-    call = g.kernel("stencil", "im2col_unroll", precision)(
-        blocks(positions), 256, I32(height), I32(width), I32(kh), I32(kw), a, out
-    )
-
-    def check() -> float:
-        call()
-        return g.equal(out, torch.nn.functional.unfold(a[None, None], (kh, kw))[0])
-
-    extra = {"batch": 1, "in_channels": 1, "stride": 1, "pad": 0, "dilation": 1}
-    return Case(call, check, 0.0, params={**extra, **p})
-
-
-BUILDERS: dict[tuple[str, str], Builder] = {
-    ("stencil_5pt", "thread_cell"): stencil_5pt,
-    ("stencil2d", "shared_tile"): stencil_9pt,
-    ("stencil_7pt", "thread_cell"): stencil_7pt,
-    ("hotspot", "thread_cell"): hotspot,
-    ("srad", "two_kernels"): srad,
-    ("pathfinder", "row_launch"): pathfinder,
-    ("simpleconvolution", "thread_pixel"): simpleconvolution,
-    ("im2col", "thread_position"): im2col,
-}
+FAMILIES: tuple[Measured, ...] = (
+    Measured("stencil_5pt", {"thread_cell": stencil_5pt}, cells(2, 6, "width", "height")),
+    Measured("stencil2d", {"shared_tile": stencil_9pt}, cells(2, 11, "rows", "cols")),
+    Measured("stencil_7pt", {"thread_cell": stencil_7pt}, cells(2, 8, "nx", "ny", "nz")),
+    Measured("hotspot", {"thread_cell": hotspot}, cells(3, 15, "rows", "cols")),
+    Measured("srad", {"two_kernels": srad}, cells(5, 40, "rows", "cols")),
+    Measured("pathfinder", {"row_launch": pathfinder}, lambda p: launches(12.0 * p["cols"], p["rows"] - 1)),
+    Measured("simpleconvolution", {"thread_pixel": simpleconvolution}, image),
+)

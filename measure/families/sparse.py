@@ -1,4 +1,4 @@
-"""Sparse matrices: products in five layouts, with many vectors, and triangular solves."""
+"""Sparse matrices and meshes: products in five layouts, with many vectors, triangular solves, PageRank, corners."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .case import TOLERANCE, Builder, Case, Params, blocks
-from .gpu import Gpu, Skip
-from .sparse_inputs import Pattern, cached, from_pairs, identity, matrix
+from ..case import TOLERANCE, Builder, Case, Measured, Params, blocks
+from ..gpu import Gpu, Skip
+from ..groups import graph_group, matrix_group
+from ..rough import graph_cost
+from ..sparse_inputs import Pattern, cached, degrees, from_pairs, graph, identity, matrix
 
 
 class _Operands:
@@ -260,17 +262,90 @@ def _sptrsv(syncfree: bool) -> Builder:
     return build
 
 
-BUILDERS: dict[tuple[str, str], Builder] = {
-    ("spmv_csr", "cusparse"): csr_cusparse,
-    ("spmv_csr", "csr_scalar"): csr_scalar,
-    ("spmv_csr", "csr_vector"): csr_vector,
-    ("spmv_csr", "csr_merge"): csr_merge,
-    ("spmv_coo", "cusparse"): coo_cusparse,
-    ("spmv_coo", "coo_atomic"): coo_atomic,
-    ("spmv_ell", "ell_row"): ell_row,
-    ("spmv_sellp", "sellp_row"): sellp_row,
-    ("spmm_csr", "cusparse"): _spmm(True),
-    ("spmm_csr", "row_warp"): _spmm(False),
-    ("sptrsv", "level"): _sptrsv(False),
-    ("sptrsv", "syncfree"): _sptrsv(True),
-}
+def mesh_gather_scatter(g: Gpu, p: Params, precision: str) -> Case:
+    """Quadrilateral zones of an nx by ny mesh: area from point positions, a quarter of it added to each corner."""
+    torch, nx, ny = g.torch, p["nx"], p["ny"]
+    zones, points = nx * ny, (nx + 1) * (ny + 1)
+    y, x = torch.meshgrid(torch.arange(ny, device="cuda"), torch.arange(nx, device="cuda"), indexing="ij")
+    low = (y * (nx + 1) + x).reshape(-1)
+    corner = torch.stack([low, low + 1, low + nx + 2, low + nx + 1], 1)
+    if p["order"] == "random":
+        corner = torch.randperm(points, device="cuda")[corner]
+    corner = corner.int().contiguous()
+    px, py = g.rand(points, precision=precision), g.rand(points, precision=precision)
+    area, mass = g.empty(zones, precision=precision), g.empty(points, precision=precision)
+    steps = (
+        g.kernel("irregular", "mesh_gather", precision)(blocks(zones), 256, np.int32(zones), corner, px, py, area),
+        g.kernel("sparse", "zero_real", precision)(blocks(points), 256, np.int32(points), mass),
+        g.kernel("irregular", "mesh_scatter", precision)(blocks(zones), 256, np.int32(zones), corner, area, mass),
+    )
+
+    def call() -> None:
+        for step in steps:
+            step()
+
+    def check() -> float:
+        call()
+        c = corner.long()
+        xs, ys = px.double()[c], py.double()[c]
+        want = 0.5 * (xs * ys.roll(-1, 1) - xs.roll(-1, 1) * ys).sum(1)
+        sums = torch.zeros(points, dtype=torch.float64, device="cuda")
+        sums.index_add_(0, c.reshape(-1), (0.25 * want).repeat_interleave(4))
+        return max(g.error(area, want), g.error(mass, sums))
+
+    return Case(call, check, TOLERANCE[precision] * 10)
+
+
+def pagerank_pull(g: Gpu, p: Params, precision: str) -> Case:
+    torch, m, damping = g.torch, graph(g, p, p["seed"]), 0.85
+    real = np.float64 if precision == "fp64" else np.float32
+    rank, share = g.rand(m.rows, precision=precision), g.empty(m.rows, precision=precision)
+    first = g.kernel("graph", "pagerank_share", precision)(blocks(m.rows), 256, np.int32(m.rows), m.start, rank, share)
+    second = g.kernel("graph", "pagerank_pull", precision)(
+        blocks(m.rows * g.warp), 256, np.int32(m.rows), real(damping), m.start, m.col, share, rank
+    )
+
+    def call() -> None:
+        for _ in range(p["iterations"]):
+            first()
+            second()
+
+    def check() -> float:
+        rank.copy_(g.rand(m.rows, precision=precision))
+        want, degree = rank.double().clone(), (m.start[1:] - m.start[:-1]).double()
+        call()
+        for _ in range(p["iterations"]):
+            part = torch.where(degree > 0, want / degree.clamp_min(1), 0.0)
+            sums = torch.zeros(m.rows, dtype=torch.float64, device="cuda").index_add_(
+                0, m.row.long(), part[m.col.long()]
+            )
+            want = (1 - damping) / m.rows + damping * sums
+        return g.error(rank, want)
+
+    return Case(call, check, TOLERANCE[precision] * 5, params={**degrees(m), "iterations": p["iterations"]}, keep=[m])
+
+
+def _entries(p: Params) -> tuple[float, float]:
+    """What is drawn is rows and their mean: how many entries there are is known once the matrix is."""
+    nnz, wide = p["rows"] * p["row_mean"], p.get("cols_dense", 1)
+    return 2.0 * nnz * wide, 8.0 * nnz + 4.0 * p["rows"] * (1 + 2 * wide)
+
+
+def _product(name: str, builders: dict[str, Builder]) -> Measured:
+    return Measured(name, builders, _entries, matrix_group, "spmv")
+
+
+FAMILIES: tuple[Measured, ...] = (
+    _product("spmv_csr", {"cusparse": csr_cusparse, "csr_scalar": csr_scalar, "csr_vector": csr_vector,
+                          "csr_merge": csr_merge}),
+    _product("spmv_coo", {"cusparse": coo_cusparse, "coo_atomic": coo_atomic}),
+    _product("spmv_ell", {"ell_row": ell_row}),
+    _product("spmv_sellp", {"sellp_row": sellp_row}),
+    _product("spmm_csr", {"cusparse": _spmm(True), "row_warp": _spmm(False)}),
+    Measured("sptrsv", {"level": _sptrsv(False), "syncfree": _sptrsv(True)},
+             lambda p: (0.0, 8.0 * p["rows"] * p["row_mean"] + 16.0 * p["rows"] + 4e4 * p["levels"]),
+             launches_vary=True),
+    Measured("pagerank", {"pull_warp": pagerank_pull}, graph_cost, graph_group, "bfs", launches_vary=True),
+    Measured("mesh_gather_scatter", {"zone_thread": mesh_gather_scatter},
+             lambda p: (16.0 * p["nx"] * p["ny"], 60.0 * p["nx"] * p["ny"])),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Dense linear algebra and networks: matrix products, convolution, attention, normalisation, FFT, transpose."""
+"""Dense linear algebra and networks: matrix products, convolution, attention, FFT, clustering, gravity, LU."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .case import TOLERANCE, Builder, Case, Params, blocks
-from .gpu import Gpu, Skip
+from ..case import TOLERANCE, Builder, Case, Measured, Params, blocks, in_turn
+from ..gpu import Gpu, Skip
+from ..groups import weights
+from ..rough import image, launches, log2
+
+I32 = np.int32
 
 
 def _tf32(g: Gpu, precision: str) -> None:
@@ -161,31 +165,6 @@ def _attention(backend: str) -> Builder:
     return build
 
 
-def softmax_torch(g: Gpu, p: Params, precision: str) -> Case:
-    torch = g.torch
-    x = g.randn(p["rows"], p["cols"], precision=precision)
-    return Case(
-        lambda: torch.softmax(x, -1),
-        lambda: g.error(torch.softmax(x, -1), torch.softmax(x.double(), -1)),
-        TOLERANCE[precision],
-    )
-
-
-def layernorm_torch(g: Gpu, p: Params, precision: str) -> Case:
-    torch, cols = g.torch, p["cols"]
-    x, w, b = (
-        g.randn(p["rows"], cols, precision=precision),
-        g.randn(cols, precision=precision),
-        g.randn(cols, precision=precision),
-    )
-    norm = torch.nn.functional.layer_norm
-
-    def check() -> float:
-        return g.error(norm(x, (cols,), w, b), norm(x.double(), (cols,), w.double(), b.double()))
-
-    return Case(lambda: norm(x, (cols,), w, b), check, TOLERANCE[precision] * 5)
-
-
 def fft_cufft(g: Gpu, p: Params, precision: str) -> Case:
     torch = g.torch
     x = torch.view_as_complex(g.randn(p["batch"], p["n"], 2, precision=precision))
@@ -215,46 +194,93 @@ def fft_stockham(g: Gpu, p: Params, precision: str) -> Case:
     return Case(call, check, TOLERANCE[precision])
 
 
-def transpose_torch(g: Gpu, p: Params, precision: str) -> Case:
-    a = g.randn(p["m"], p["n"], precision=precision)
-    out = a.new_empty((p["n"], p["m"]))
+def im2col(g: Gpu, p: Params, precision: str) -> Case:
+    torch, height, width, kh, kw = g.torch, p["height"], p["width"], p["kernel_h"], p["kernel_w"]
+    positions = (height - kh + 1) * (width - kw + 1)
+    a, out = g.randn(height, width, precision=precision), g.empty(kh * kw, positions, precision=precision)
+    call = g.kernel("stencil", "im2col_unroll", precision)(
+        blocks(positions), 256, I32(height), I32(width), I32(kh), I32(kw), a, out
+    )
 
     def check() -> float:
-        out.fill_(float("nan"))
-        out.copy_(a.t())
-        return g.equal(out[: p["n"] // 2 + 1].cpu(), a.cpu().t()[: p["n"] // 2 + 1])
-
-    return Case(lambda: out.copy_(a.t()), check, 0.0)
-
-
-def transpose_tile32(g: Gpu, p: Params, precision: str) -> Case:
-    m, n = p["m"], p["n"]
-    a, out = g.randn(m, n, precision=precision), g.empty(n, m, precision=precision)
-    grid = (blocks(n, 32), blocks(m, 32))
-    call = g.kernel("dense", "transpose_tile", precision)(grid, (32, 8), np.int32(m), np.int32(n), a, out)
-
-    def check() -> float:
-        out.fill_(float("nan"))
         call()
-        return g.equal(out, a.t())
+        return g.equal(out, torch.nn.functional.unfold(a[None, None], (kh, kw))[0])
 
-    return Case(call, check, 0.0)
+    extra = {"batch": 1, "in_channels": 1, "stride": 1, "pad": 0, "dilation": 1}
+    return Case(call, check, 0.0, params={**extra, **p})
 
 
-BUILDERS: dict[tuple[str, str], Builder] = {
-    ("gemm", "cublas"): gemm_cublas,
-    ("gemm", "tile16"): gemm_tile16,
-    ("bmm", "cublas"): bmm_cublas,
-    ("gemv", "cublas"): gemv_cublas,
-    ("gemv", "row_warp"): gemv_warp,
-    ("bicg", "row_thread"): bicg,
-    ("conv2d", "cudnn"): conv2d_cudnn,
-    ("attention", "flash"): _attention("FLASH_ATTENTION"),
-    ("attention", "efficient"): _attention("EFFICIENT_ATTENTION"),
-    ("softmax", "torch"): softmax_torch,
-    ("layernorm", "torch"): layernorm_torch,
-    ("fft", "cufft"): fft_cufft,
-    ("fft", "stockham_shared"): fft_stockham,
-    ("transpose", "torch"): transpose_torch,
-    ("transpose", "tile32"): transpose_tile32,
-}
+def nbody(g: Gpu, p: Params, precision: str) -> Case:
+    torch, bodies = g.torch, p["bodies"]
+    pos, vel = g.randn(bodies, 4), g.randn(bodies, 4)
+    pos[:, 3] = g.rand(bodies)
+    pos2, vel2 = torch.empty_like(pos), torch.empty_like(vel)
+    call = g.kernel("bench", "nbody_step")(blocks(bodies), 256, I32(bodies), pos, vel, pos2, vel2)
+
+    def check() -> float:
+        call()
+        some = slice(0, min(bodies, 512))
+        d = pos.double()[None, :, :3] - pos.double()[some, None, :3]
+        r = ((d**2).sum(-1) + 1e-3).rsqrt()
+        pull = (pos.double()[None, :, 3] * r**3)[..., None] * d
+        return g.error(vel2[some, :3], vel.double()[some, :3] + 0.01 * pull.sum(1))
+
+    return Case(call, check, 1e-4)
+
+
+def kmeans(g: Gpu, p: Params, precision: str) -> Case:
+    torch, points, features, clusters = g.torch, p["points"], p["features"], p["clusters"]
+    x, centre = g.rand(features, points, precision=precision), g.rand(clusters, features, precision=precision)
+    label = torch.empty(points, dtype=torch.int32, device="cuda")
+    call = g.kernel("bench", "kmeans_assign", precision)(
+        blocks(points), 256, I32(points), I32(features), I32(clusters), x, centre, label
+    )
+
+    def check() -> float:
+        call()
+        d = torch.stack([((x.double() - c[:, None]) ** 2).sum(0) for c in centre.double()])
+        chosen = d.gather(0, label.long()[None])[0]
+        return float(((chosen - d.amin(0)) / d.amin(0).clamp_min(1e-9)).max())  # a tie may fall either way
+
+    return Case(call, check, 1e-4)
+
+
+def lud(g: Gpu, p: Params, precision: str) -> Case:
+    torch, n, edge = g.torch, p["n"], 16
+    start = g.rand(n, n, precision=precision) / n + torch.eye(n, dtype=g.dtype[precision], device="cuda")
+    a, steps = start.clone(), []
+    for at in range(0, n, edge):
+        left = (n - at) // edge - 1
+        steps.append(g.kernel("bench", "lud_diagonal", precision)(1, edge, I32(n), I32(at), a))
+        if left:
+            steps.append(g.kernel("bench", "lud_perimeter", precision)((left, 2), edge, I32(n), I32(at), a))
+            steps.append(g.kernel("bench", "lud_internal", precision)((left, left), (edge, edge), I32(n), I32(at), a))
+    call = in_turn(steps)
+
+    def check() -> float:
+        a.copy_(start)
+        call()
+        d = a.double()
+        unit = torch.eye(n, dtype=torch.float64, device="cuda")
+        return g.error((d.tril(-1) + unit) @ d.triu(), start)
+
+    return Case(call, check, TOLERANCE[precision] * 5, reset=lambda: a.copy_(start))
+
+
+FAMILIES: tuple[Measured, ...] = (
+    Measured("gemm", {"cublas": gemm_cublas, "tile16": gemm_tile16}, group=weights, tensor=True),
+    Measured("bmm", {"cublas": bmm_cublas}, group=weights, tensor=True),
+    Measured("gemv", {"cublas": gemv_cublas, "row_warp": gemv_warp},
+             lambda p: (2.0 * p["m"] * p["n"], 4.0 * p["m"] * p["n"]), tensor=True),
+    Measured("bicg", {"row_thread": bicg}, lambda p: (4.0 * p["m"] * p["n"], 8.0 * p["m"] * p["n"] + 2e4 * p["m"])),
+    Measured("conv2d", {"cudnn": conv2d_cudnn}, tensor=True),
+    Measured("attention",
+             {"flash": _attention("FLASH_ATTENTION"), "efficient": _attention("EFFICIENT_ATTENTION")}, tensor=True),
+    Measured("fft", {"cufft": fft_cufft, "stockham_shared": fft_stockham},
+             lambda p: (5.0 * p["n"] * p["batch"] * log2(p["n"]), 16.0 * p["n"] * p["batch"])),
+    Measured("im2col", {"thread_position": im2col}, image),
+    Measured("nbody", {"shared_tile": nbody}, lambda p: (20.0 * p["bodies"] ** 2, 64.0 * p["bodies"])),
+    Measured("kmeans", {"thread_point": kmeans},
+             lambda p: (3.0 * p["points"] * p["features"] * p["clusters"], 4.0 * p["points"] * (p["features"] + 1))),
+    Measured("lud", {"blocked16": lud}, lambda p: launches(4.0 * p["n"] ** 2 / 3, 3.0 * p["n"] / 16)),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Graphs: breadth-first search in three ways and PageRank."""
+"""Graphs: breadth-first search in three ways and all-pairs paths."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .case import TOLERANCE, Builder, Case, Params, blocks
-from .gpu import Gpu, Skip
-from .sparse_inputs import Pattern, graph
+from ..case import Builder, Case, Measured, Params, blocks, in_turn
+from ..gpu import Gpu, Skip
+from ..groups import graph_group
+from ..rough import graph_cost, launches
+from ..sparse_inputs import Pattern, degrees, graph
 
+I32 = np.int32
 MAX_LEVELS = 3000
-
-
-def _degrees(m: Pattern) -> dict[str, Any]:
-    d = m.describe
-    return {
-        "nodes": m.rows, "edges": m.nnz, "avg_degree": d["row_mean"], "max_degree": d["row_max"],
-        "std_degree": d["row_std"], "structure": d["structure"],
-    }  # fmt: skip
 
 
 def _levels(g: Gpu, m: Pattern) -> tuple[int, Any, list[int], list[int]]:
@@ -106,7 +101,7 @@ def _bfs(way: str) -> Builder:
             call()
             return _valid_levels(g, m, level, root)
 
-        described = {**_degrees(m), "levels": depth_count}
+        described = {**degrees(m), "levels": depth_count}
         if depth_count <= 128:
             described["frontier"] = sizes
         return Case(call, check, 0.0, params=described, keep=[m])
@@ -114,38 +109,27 @@ def _bfs(way: str) -> Builder:
     return build
 
 
-def pagerank_pull(g: Gpu, p: Params, precision: str) -> Case:
-    torch, m, damping = g.torch, graph(g, p, p["seed"]), 0.85
-    real = np.float64 if precision == "fp64" else np.float32
-    rank, share = g.rand(m.rows, precision=precision), g.empty(m.rows, precision=precision)
-    first = g.kernel("graph", "pagerank_share", precision)(blocks(m.rows), 256, np.int32(m.rows), m.start, rank, share)
-    second = g.kernel("graph", "pagerank_pull", precision)(
-        blocks(m.rows * g.warp), 256, np.int32(m.rows), real(damping), m.start, m.col, share, rank
-    )
-
-    def call() -> None:
-        for _ in range(p["iterations"]):
-            first()
-            second()
+def floydwarshall(g: Gpu, p: Params, precision: str) -> Case:
+    torch, n = g.torch, p["nodes"]
+    start = g.integers(1000, n, n, low=1)
+    dist, via = start.clone(), torch.zeros_like(start)
+    grid = (blocks(n, 8), blocks(n, 8))
+    kernel = g.kernel("dense", "floyd_step")
+    call = in_turn([kernel(grid, (8, 8), I32(n), I32(k), dist, via) for k in range(n)])
 
     def check() -> float:
-        rank.copy_(g.rand(m.rows, precision=precision))
-        want, degree = rank.double().clone(), (m.start[1:] - m.start[:-1]).double()
+        dist.copy_(start)
         call()
-        for _ in range(p["iterations"]):
-            part = torch.where(degree > 0, want / degree.clamp_min(1), 0.0)
-            sums = torch.zeros(m.rows, dtype=torch.float64, device="cuda").index_add_(
-                0, m.row.long(), part[m.col.long()]
-            )
-            want = (1 - damping) / m.rows + damping * sums
-        return g.error(rank, want)
+        want = start.clone()
+        for k in range(n):
+            want = torch.minimum(want, want[:, k : k + 1] + want[k : k + 1])
+        return g.equal(dist, want)
 
-    return Case(call, check, TOLERANCE[precision] * 5, params={**_degrees(m), "iterations": p["iterations"]}, keep=[m])
+    return Case(call, check, 0.0, reset=lambda: dist.copy_(start))
 
 
-BUILDERS: dict[tuple[str, str], Builder] = {
-    ("bfs", "level_scan"): _bfs("level_scan"),
-    ("bfs", "top_down"): _bfs("top_down"),
-    ("bfs", "direction_optimising"): _bfs("direction_optimising"),
-    ("pagerank", "pull_warp"): pagerank_pull,
-}
+FAMILIES: tuple[Measured, ...] = (
+    Measured("bfs", {way: _bfs(way) for way in ("level_scan", "top_down", "direction_optimising")}, graph_cost,
+             graph_group, "bfs", launches_vary=True),
+    Measured("floydwarshall", {"step_launch": floydwarshall}, lambda p: launches(12.0 * p["nodes"] ** 2, p["nodes"])),
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Streams, reductions, scans, sorts and indexed access."""
+"""Streams, reductions, scans, sorts, rows, transposes and indexed access."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .case import TOLERANCE, Builder, Case, Params, blocks
-from .gpu import Gpu, Skip
+from ..case import TOLERANCE, Builder, Case, Cost, Measured, Params, blocks, in_turn
+from ..gpu import Gpu, Skip
+from ..rough import launches, log2, vectors
 
 FACTOR = 1.25  # the constant of scale and triad, here and in vector.cu
 
@@ -304,38 +305,98 @@ def segmented_scan(g: Gpu, p: Params, precision: str) -> Case:
     return Case(call, check, 1e-4 if precision == "fp32" else 1e-9)
 
 
-def mesh_gather_scatter(g: Gpu, p: Params, precision: str) -> Case:
-    """Quadrilateral zones of an nx by ny mesh: area from point positions, a quarter of it added to each corner."""
-    torch, nx, ny = g.torch, p["nx"], p["ny"]
-    zones, points = nx * ny, (nx + 1) * (ny + 1)
-    y, x = torch.meshgrid(torch.arange(ny, device="cuda"), torch.arange(nx, device="cuda"), indexing="ij")
-    low = (y * (nx + 1) + x).reshape(-1)
-    corner = torch.stack([low, low + 1, low + nx + 2, low + nx + 1], 1)
-    if p["order"] == "random":
-        corner = torch.randperm(points, device="cuda")[corner]
-    corner = corner.int().contiguous()
-    px, py = g.rand(points, precision=precision), g.rand(points, precision=precision)
-    area, mass = g.empty(zones, precision=precision), g.empty(points, precision=precision)
-    steps = (
-        g.kernel("irregular", "mesh_gather", precision)(blocks(zones), 256, np.int32(zones), corner, px, py, area),
-        g.kernel("sparse", "zero_real", precision)(blocks(points), 256, np.int32(points), mass),
-        g.kernel("irregular", "mesh_scatter", precision)(blocks(zones), 256, np.int32(zones), corner, area, mass),
+def softmax_torch(g: Gpu, p: Params, precision: str) -> Case:
+    torch = g.torch
+    x = g.randn(p["rows"], p["cols"], precision=precision)
+    return Case(
+        lambda: torch.softmax(x, -1),
+        lambda: g.error(torch.softmax(x, -1), torch.softmax(x.double(), -1)),
+        TOLERANCE[precision],
     )
 
-    def call() -> None:
-        for step in steps:
-            step()
+
+def layernorm_torch(g: Gpu, p: Params, precision: str) -> Case:
+    torch, cols = g.torch, p["cols"]
+    x, w, b = (
+        g.randn(p["rows"], cols, precision=precision),
+        g.randn(cols, precision=precision),
+        g.randn(cols, precision=precision),
+    )
+    norm = torch.nn.functional.layer_norm
 
     def check() -> float:
-        call()
-        c = corner.long()
-        xs, ys = px.double()[c], py.double()[c]
-        want = 0.5 * (xs * ys.roll(-1, 1) - xs.roll(-1, 1) * ys).sum(1)
-        sums = torch.zeros(points, dtype=torch.float64, device="cuda")
-        sums.index_add_(0, c.reshape(-1), (0.25 * want).repeat_interleave(4))
-        return max(g.error(area, want), g.error(mass, sums))
+        return g.error(norm(x, (cols,), w, b), norm(x.double(), (cols,), w.double(), b.double()))
 
-    return Case(call, check, TOLERANCE[precision] * 10)
+    return Case(lambda: norm(x, (cols,), w, b), check, TOLERANCE[precision] * 5)
+
+
+def transpose_torch(g: Gpu, p: Params, precision: str) -> Case:
+    a = g.randn(p["m"], p["n"], precision=precision)
+    out = a.new_empty((p["n"], p["m"]))
+
+    def check() -> float:
+        out.fill_(float("nan"))
+        out.copy_(a.t())
+        return g.equal(out[: p["n"] // 2 + 1].cpu(), a.cpu().t()[: p["n"] // 2 + 1])
+
+    return Case(lambda: out.copy_(a.t()), check, 0.0)
+
+
+def transpose_tile32(g: Gpu, p: Params, precision: str) -> Case:
+    m, n = p["m"], p["n"]
+    a, out = g.randn(m, n, precision=precision), g.empty(n, m, precision=precision)
+    grid = (blocks(n, 32), blocks(m, 32))
+    call = g.kernel("dense", "transpose_tile", precision)(grid, (32, 8), np.int32(m), np.int32(n), a, out)
+
+    def check() -> float:
+        out.fill_(float("nan"))
+        call()
+        return g.equal(out, a.t())
+
+    return Case(call, check, 0.0)
+
+
+def fastwalshtransform(g: Gpu, p: Params, precision: str) -> Case:
+    torch, n = g.torch, p["n"]
+    start = g.randn(n, precision=precision)
+    x, step, steps = start.clone(), 1, []
+    while step < n:
+        steps.append(g.kernel("dense", "walsh_step", precision)(blocks(n // 2), 256, np.int64(n), np.int64(step), x))
+        step *= 2
+    call = in_turn(steps)
+
+    def check() -> float:
+        x.copy_(start)
+        call()
+        want, span = start.double(), 1
+        while span < n:
+            pairs = want.reshape(-1, 2, span)
+            want, span = torch.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], 1).reshape(-1), span * 2
+        return g.error(x, want)
+
+    return Case(call, check, TOLERANCE[precision], reset=lambda: x.copy_(start))
+
+
+def bitonicsort(g: Gpu, p: Params, precision: str) -> Case:
+    n = p["n"]
+    start = g.integers(2**31 - 1, n)
+    x, run, steps = start.clone(), 2, []
+    while run <= n:
+        gap = run // 2
+        while gap:
+            steps.append(
+                g.kernel("dense", "bitonic_step")(blocks(n // 2, 64), 64, np.int64(n), np.int64(run), np.int64(gap), x)
+            )
+            gap //= 2
+        run *= 2
+    call = in_turn(steps)
+
+    def check() -> float:
+        x.copy_(start)
+        call()
+        return g.equal(x, start.sort()[0])
+
+    return Case(call, check, 0.0, reset=lambda: x.copy_(start))
 
 
 _STREAMS = {
@@ -346,24 +407,40 @@ _STREAMS = {
     "relu": "vec_relu",
 }
 
-BUILDERS: dict[tuple[str, str], Builder] = {
-    **{(family, "thread_element"): _stream_kernel(family, name) for family, name in _STREAMS.items()},
-    **{(family, "torch"): _stream_torch(family) for family in _STREAMS if family != "vector_copy"},
-    ("reduction", "torch"): reduction_torch,
-    ("reduction", "two_pass"): reduction_two_pass,
-    ("scan", "torch"): scan_torch,
-    ("sort", "torch"): sort_torch,
-    ("sort", "cupy"): sort_cupy,
-    ("radix_sort", "lsd_4bit"): radix_sort_4bit,
-    ("gather", "torch"): gather_torch,
-    ("gather", "thread_element"): gather_thread,
-    ("scatter_add", "torch"): scatter_torch,
-    ("scatter_add", "atomic"): scatter_atomic,
-    ("histogram", "torch"): histogram_torch,
-    ("histogram", "shared_bins"): _histogram("hist_shared", True),
-    ("histogram", "global_atomic"): _histogram("hist_global", False),
-    ("hash_probe", "linear_probing"): hash_probe,
-    ("merge_sorted", "merge_path"): merge_path,
-    ("segmented_scan", "warp_segment"): segmented_scan,
-    ("mesh_gather_scatter", "zone_thread"): mesh_gather_scatter,
-}
+def _stream(family: str, cost: Cost | None = None) -> Measured:
+    builders = {"thread_element": _stream_kernel(family, _STREAMS[family])}
+    if family != "vector_copy":  # torch copies by a driver call, not by a kernel
+        builders["torch"] = _stream_torch(family)
+    return Measured(family, builders, cost)
+
+
+FAMILIES: tuple[Measured, ...] = (
+    _stream("vector_copy"),
+    _stream("vector_scale"),
+    _stream("vector_add"),
+    _stream("triad"),
+    _stream("relu"),
+    Measured("reduction", {"torch": reduction_torch, "two_pass": reduction_two_pass}, vectors(1)),
+    Measured("scan", {"torch": scan_torch}),
+    Measured("sort", {"torch": sort_torch, "cupy": sort_cupy}, vectors(16)),
+    Measured("radix_sort", {"lsd_4bit": radix_sort_4bit}, vectors(30)),
+    Measured("gather", {"torch": gather_torch, "thread_element": gather_thread},
+             lambda p: (0.0, 12.0 * p["n"] + 4.0 * p["table"])),
+    Measured("scatter_add", {"torch": scatter_torch, "atomic": scatter_atomic},
+             lambda p: (0.0, 12.0 * p["n"] + 4.0 * p["table"])),
+    Measured("histogram",
+             {"torch": histogram_torch, "shared_bins": _histogram("hist_shared", True),
+              "global_atomic": _histogram("hist_global", False)},
+             lambda p: (0.0, 6.0 * p["n"] + 8.0 * p["bins"])),
+    Measured("hash_probe", {"linear_probing": hash_probe}, lambda p: (0.0, 16.0 * p["n"] + 8.0 * p["table"])),
+    Measured("merge_sorted", {"merge_path": merge_path}, lambda p: (0.0, 16.0 * (p["m"] + p["n"]))),
+    Measured("segmented_scan", {"warp_segment": segmented_scan},
+             lambda p: (0.0, 8.0 * p["n"] + 64.0 * p["segments"])),
+    Measured("softmax", {"torch": softmax_torch}),
+    Measured("layernorm", {"torch": layernorm_torch}),
+    Measured("transpose", {"torch": transpose_torch, "tile32": transpose_tile32}),
+    Measured("fastwalshtransform", {"step_launch": fastwalshtransform},
+             lambda p: launches(8.0 * p["n"], log2(p["n"]))),
+    Measured("bitonicsort", {"step_launch": bitonicsort},
+             lambda p: launches(8.0 * p["n"], log2(p["n"]) * (log2(p["n"]) + 1) / 2)),
+)  # fmt: skip
