@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from importlib import resources
 from pathlib import Path
 
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # sums of float32 follow the threads
@@ -22,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 import kernelcast
+from kernelcast.configs import folder
 
 TABLES = ("h200", "h200-more", "h200-kinds", "h200-holdout", "h200-repeat", "h200-repeat-2")
 WITHOUT_CHAMPION = ("h100-pcie",)
@@ -31,15 +31,14 @@ KEY = ("asked", "table", "row")
 
 
 def champions() -> list[str]:
-    folder = Path(str(resources.files("kernelcast.configs").joinpath("champions")))
-    return sorted(path.name.split(".")[0] for path in folder.iterdir() if not path.name.startswith(("_", ".")))
+    names = [path.name for path in folder("champions").iterdir()]
+    return sorted(name.split(".")[0] for name in names if not name.startswith(("_", ".")))
 
 
 def write(path: Path, every: int, platforms: list[str]) -> None:
-    folder = Path(str(resources.files("kernelcast.configs").joinpath("runs")))
     parts = []
     for name in TABLES:
-        frame = pd.read_parquet(folder / f"{name}.parquet").iloc[::every]
+        frame = pd.read_parquet(folder("runs", f"{name}.parquet")).iloc[::every]
         for platform in platforms or [*champions(), *WITHOUT_CHAMPION]:
             asked = kernelcast.predict_runs(frame, platforms=[platform])
             part = asked[[*NUMBERS, "in_domain", "note", "kernel"]].reset_index(drop=True)

@@ -14,10 +14,10 @@ import argparse
 import datetime
 import shutil
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import configs
 from ..analytic.errors import InputError, KernelcastError
 from ..analytic.platform import load_platform, platform_ids
 from ..registry.index import SHIPPED, TRANSFER, default_name, shipped_folder
@@ -42,7 +42,7 @@ def recipe() -> dict[str, dict[str, Any]]:
     import yaml
 
     plans: dict[str, dict[str, Any]] = {p: {"tables": [path.name]} for p, path in shipped_tables().items()}
-    path = Path(str(resources.files("kernelcast.configs").joinpath("training", "champions.yaml")))
+    path = configs.folder("training", "champions.yaml")
     if path.is_file():
         plans |= yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     return plans
@@ -53,8 +53,7 @@ def _rows(platform: str, plan: dict[str, Any]) -> tuple[pd.DataFrame, str]:
 
     from ..training.tables.importers import load_corpus
 
-    folder = Path(str(resources.files("kernelcast.configs").joinpath("runs")))
-    parts = [read_tables([folder / name])[0] for name in plan.get("tables", [])]
+    parts = [read_tables([configs.folder("runs", name)])[0] for name in plan.get("tables", [])]
     sources = list(plan.get("tables", []))
     for corpus in plan.get("corpora", []):
         choices = {key: value for key, value in corpus.items() if key != "name"}
@@ -70,7 +69,7 @@ def slim(model: Model) -> Model:
     """The model with trees that hold no training statistics: half the size, the same predictions."""
     from dataclasses import replace
 
-    from ..training.learners.forest import without_statistics
+    from ..training.learners.trees import without_statistics
 
     def bare(family: FamilyModel) -> FamilyModel:
         if family.residual is None:

@@ -1,7 +1,8 @@
 """A trained model as a folder: `model.json`, `<family>.ubj.gz`, `<family>.npz`. No pickles; families are read on use.
 
 `model.json` holds everything scalar, the SHA-256 of every other file and of itself. A folder is written under another
-name and renamed into place, so that a reader sees a whole model or none.
+name and renamed into place, so that a reader sees a whole model or none. What a model says it was trained for is
+held against what the code makes when it is opened (`hybrid.contract`).
 """
 
 from __future__ import annotations
@@ -67,12 +68,15 @@ def _packed(stem: str, value: Any, files: dict[str, bytes]) -> dict[str, Any]:
 
 def model_files(model: Model) -> dict[str, bytes]:
     """Every file of a model, by name."""
+    from ..training.hybrid.contract import columns_digest, signature
+
     files: dict[str, bytes] = {}
-    lazy = {kind: {name: _packed(name, models[name], files) for name in sorted(models)}
+    lazy = {kind: {name: _packed(name, models[name], files) | {"columns": columns_digest(models[name])}
+                   for name in sorted(models)}
             for kind in LAZY for models in [getattr(model, kind)]}  # fmt: skip
     whole = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.name not in LAZY}
     content = {
-        "model": _packed(WHOLE, whole, files),
+        "model": _packed(WHOLE, whole, files) | {"trained_for": signature(model.segments)},
         **lazy,
         "files": {name: {"sha256": _sha256(data), "bytes": len(data)} for name, data in files.items()},
     }
@@ -160,6 +164,21 @@ class _Files:
         return data
 
     def unpack(self, entry: Mapping[str, Any]) -> Any:
+        """The family behind an entry, for the columns that the code makes today; else InputError with the column."""
+        from ..training.hybrid.contract import column_fault, columns_digest
+
+        family = self.plain(entry)
+        if "columns" in entry and columns_digest(family) != entry["columns"]:
+            raise self.foreign(f"the learners of family {family.family} take their columns in another order")
+        if fault := column_fault(family):
+            raise self.foreign(fault)
+        return family
+
+    def foreign(self, why: str) -> InputError:
+        """What to raise where a sound model is for other columns or terms than the code has."""
+        return InputError(f"{self._folder / MODEL_FILE}: trained by another version of kernelcast: {why}; {_WAY_OUT}")
+
+    def plain(self, entry: Mapping[str, Any]) -> Any:
         """The object behind an entry that `_packed` wrote."""
         arrays: dict[str, np.ndarray] = {}
         current = MODEL_FILE
@@ -207,11 +226,14 @@ class LazyFamilies(Mapping[str, "FamilyModel"]):
 
 def read_model(folder: Path) -> Model:
     """A stored model; its families are read when first used. InputError for a damaged or missing file."""
+    from ..training.hybrid.contract import place_fault
     from ..training.hybrid.model import Model
 
     content = read_content(folder)
     files = _Files(folder, content["files"])
-    whole = files.unpack(content["model"])
+    whole = files.plain(content["model"])
+    if fault := place_fault(content["model"].get("trained_for", {}), whole.get("segments")):
+        raise files.foreign(fault)
     try:
         families, partials = (LazyFamilies(files, content.get(kind, {})) for kind in LAZY)
         return Model(families=families, partials=partials, **whole)

@@ -121,7 +121,6 @@ def fit_scored(
 @contextmanager
 def _quiet_fits() -> Iterator[None]:
     """Length scales at the edge of their range are no news; fits run in threads, which see the filters of this one."""
-    import crepes  # noqa: F401 - its first import puts a filter of its own before all others
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

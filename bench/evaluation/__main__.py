@@ -8,13 +8,13 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ...analytic.errors import KernelcastError, nearest_names
+from ...configs import folder
 from ...training.tables.importers.common import DATA_VARIABLE
 from .ablation import ablation
 from .cases import CASES
@@ -31,7 +31,7 @@ ABLATIONS = {"ablation-own-h200": "own-h200", "ablation-gemm-h200": "gemm-h200"}
 
 def settings() -> dict[str, Any]:
     """configs/evaluation.yaml."""
-    path = resources.files("kernelcast.configs") / "evaluation.yaml"
+    path = folder("evaluation.yaml")
     loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return loaded
 

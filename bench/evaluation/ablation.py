@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...features.describe import Described, describe
+from ...features.describe import describe
 from ...training.hybrid.encode import Encoder
-from ...training.hybrid.family import Part, fit_family, part_of, reference_implementations
+from ...training.hybrid.family import Part, by_family, fit_family, part_of, reference_implementations
 from ...training.hybrid.metrics import summary
-from ...training.learners.residual import FEWEST_ROWS, fit_booster, to_residual, to_time
+from ...training.learners.residual import FEWEST_ROWS, to_residual, to_time
+from ...training.learners.trees import Trees, fit_booster
 from .score import Parts
 
 Floats = NDArray[np.float64]
@@ -35,13 +36,6 @@ def analytic_columns(names: Sequence[str], sizes: Sequence[str]) -> NDArray[np.b
     return np.array([not (name in own or name.startswith(_OWN_SIZES) or "=" in name) for name in names])
 
 
-def _family_parts(described: Described) -> dict[str, list[Any]]:
-    out: dict[str, list[Any]] = {}
-    for group in described.groups:
-        out.setdefault(group.family, []).append(group)
-    return out
-
-
 def _predict(variant: str, train: tuple[Floats, Floats, Floats], test: tuple[Floats, Floats], hidden: NDArray[np.bool_]
              ) -> Floats:  # fmt: skip
     """Times [s] of the test rows by one variant: train = (x, base, time), test = (x, base)."""
@@ -51,10 +45,8 @@ def _predict(variant: str, train: tuple[Floats, Floats, Floats], test: tuple[Flo
         base, asked_base = np.ones_like(base), np.ones_like(asked_base)
     if variant in ("without_features", "log_time_raw"):
         x, asked = x[:, ~hidden], asked[:, ~hidden]
-    from xgboost import DMatrix
-
-    booster = fit_booster(x, to_residual(time_s, base))
-    return to_time(booster.predict(DMatrix(asked)), asked_base)
+    trees = Trees(fit_booster(x, to_residual(time_s, base)))
+    return to_time(trees.predict(asked), asked_base)
 
 
 def ablation(parts: Parts) -> dict[str, Any]:
@@ -65,8 +57,8 @@ def ablation(parts: Parts) -> dict[str, Any]:
     seen, asked = describe(parts.train), describe(parts.test)
     time_s = np.asarray(parts.train["time_s"], dtype=float)
     found = {name: np.full(len(parts.test), np.nan) for name in VARIANTS}
-    wanted = _family_parts(asked)
-    for family, groups in _family_parts(seen).items():
+    wanted = by_family(asked.groups)
+    for family, groups in by_family(seen.groups).items():
         if family not in wanted:
             continue
         reference = reference_implementations(groups)

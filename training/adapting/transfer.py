@@ -131,7 +131,7 @@ def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str =
         y = to_residual(time_s, calibration.predict_s(terms, regime))
         residual = Residual(fit_booster(x, y, seed, rounds, **TREES), None, 0.0)
         if epochs and len(y) >= NETWORK_FROM:
-            residual = replace(residual, process=fit_network(x, y, seed, epochs=epochs), process_weight=0.5)
+            residual = replace(residual, process=fit_network(x, y, seed, epochs=epochs), smooth_share=0.5)
     domain = fit_domain(rows.family, [p.rows for p in rows.parts])
     model = FamilyModel(rows.family, encoder, calibration, residual, domain, dict(rows.reference), len(time_s))
     seen = ", ".join(sorted(set(rows.platforms)))

@@ -2,18 +2,24 @@
 
 A class is a regime of a family (implementation and precision) where it has scores enough, else the family.
 
-The arithmetic is crepes' (Boström 2022). Scores are |residual| ÷ difficulty of rows that neither the residual nor the
-difficulty has seen, so a band at level 1−α covers with probability at least 1−α for exchangeable rows.
+The arithmetic is that of crepes (Boström 2022), with which the tests compare. Scores are |residual| ÷ difficulty of
+rows that neither the residual nor the difficulty has seen, so a band at level 1−α covers with probability at least
+1−α for exchangeable rows.
 """
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..learners.residual import to_residual
+from .encode import MISSING
+from .family import Part, take
+from .protocol import LearnedFamily
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +31,7 @@ FEWEST_OF_REGIME = 150
 
 @dataclass
 class Bands:
-    """Calibration scores, pooled and by class (`family` or `family|regime`), each sorted downwards (crepes' order)."""
+    """Calibration scores, pooled and by class (`family` or `family|regime`), each sorted downwards."""
 
     pooled: Floats
     by_class: dict[str, Floats] = field(default_factory=dict)
@@ -49,15 +55,12 @@ class Bands:
 
     @staticmethod
     def _quantile(scores: Floats, level: float) -> float:
-        from crepes import ConformalRegressor
+        """The least score that as many new ones as `level` says stay below, by one more score than there is.
 
-        if scores.size == 0:
-            return np.inf
-        regressor = ConformalRegressor().fit(scores)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # too few scores: crepes warns and answers ±inf, which is what we want
-            interval = regressor.predict_int(np.zeros(1), confidence=level)
-        return float(interval[0, 1])
+        Infinite where no score is that high: too few were seen.
+        """
+        place = int((1.0 - level) * (scores.size + 1)) - 1
+        return float(scores[place]) if place >= 0 else np.inf
 
 
 FEWEST_GROUPS = 12
@@ -117,3 +120,53 @@ def _class_scores(scores: Floats, group: NDArray[Any] | None) -> Floats:
     at = midpoints(OF_GROUP)
     balanced = [np.quantile(part, at, method="inverted_cdf") for part in np.split(scores[order], ends)]
     return sorted_scores(np.concatenate([*balanced, np.full(OF_GROUP, np.inf)]))
+
+
+UNKNOWN = "?"
+"""A label that no model knows."""
+OF_IMPLEMENTATION = 200
+"""Order statistics that stand for one implementation: each counts the same, however many rows it has."""
+MOST_ROWS = 4000
+
+
+def unlabelled(part: Part) -> Part:
+    """The same rows with an implementation that no model knows."""
+    unknown = np.full(len(part.index), UNKNOWN)
+    rows = replace(part.rows, categories={**part.rows.categories, "implementation": unknown})
+    precision = np.char.partition(part.regime.astype(str), "|")[:, 2] if len(part.index) else unknown
+    return replace(part, rows=rows, regime=np.char.add(f"{UNKNOWN}|", precision))
+
+
+def _scores_without_label(model: LearnedFamily, parts: Sequence[Part], time_s: Floats) -> Floats:
+    """|log(measured ÷ predicted without the label)| of one family, balanced over implementations; empty where one."""
+    names = np.concatenate([part.rows.categories["implementation"].astype(str) for part in parts])
+    known = [name for name in np.unique(names) if name not in MISSING]
+    if len(known) < 2:
+        return np.zeros(0)
+    error = np.concatenate([
+        to_residual(time_s[part.index], model.calibrated_s(masked)) - model.log_correction(masked)[0]
+        for part in parts for masked in [unlabelled(part)]
+    ])  # fmt: skip
+    at = midpoints(OF_IMPLEMENTATION)
+    return np.concatenate([np.quantile(np.abs(error[names == name]), at) for name in known])
+
+
+def bands_without_label(learned: Iterable[tuple[LearnedFamily, Sequence[Part]]], time_s: Floats) -> Bands:
+    """What a prediction is worth where somebody else's kernel ran: an implementation that no training row names.
+
+    Rows are predicted as if their label were unknown and compared with what was measured, time_s (n,) [s]. Families
+    with one implementation tell nothing of that; they take the pooled scores, to which every family adds alike.
+    """
+    own = {model.family: _scores_without_label(model, [_few(part) for part in parts], time_s)
+           for model, parts in learned}  # fmt: skip
+    own = {family: scores for family, scores in own.items() if len(scores) >= FEWEST_SCORES}
+    pooled = [np.quantile(scores, midpoints(OF_IMPLEMENTATION)) for scores in own.values()]
+    return Bands(sorted_scores(np.concatenate([*pooled, np.zeros(0)])),
+                 {family: sorted_scores(scores) for family, scores in own.items()})  # fmt: skip
+
+
+def _few(part: Part) -> Part:
+    """Evenly spaced rows of a large part: quantiles do not need them all."""
+    keep = np.zeros(len(part.index), dtype=bool)
+    keep[:: max(1, len(keep) // MOST_ROWS)] = True
+    return take(part, keep)

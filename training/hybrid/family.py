@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,22 @@ def learned_as(precision: str, known: Collection[str]) -> str:
     """The precision a model that knows `known` takes `precision` for: itself, or its twin where only that is known."""
     twin = PRECISION_TWINS.get(precision, "")
     return twin if precision not in known and twin in known else precision
+
+
+class _OfFamily(Protocol):
+    @property
+    def family(self) -> str: ...
+
+
+G = TypeVar("G", bound=_OfFamily)
+
+
+def by_family(items: Iterable[G]) -> dict[str, list[G]]:
+    """Groups, or whatever else has a family, by its name, in the order they come in."""
+    out: dict[str, list[G]] = {}
+    for item in items:
+        out.setdefault(item.family, []).append(item)
+    return out
 
 
 def part_of(group: Group, reference: dict[str, str], known: Collection[str] | None = None,
@@ -145,12 +161,12 @@ class FamilyModel:
             zero = np.zeros(len(part.analytic_s))
             return zero, zero
         trees, smooth = self.residual.parts(self.encoder.matrix(part.rows))
-        return trees + self.residual.process_weight * (smooth - trees), np.abs(smooth - trees)
+        return trees + self.residual.smooth_share * (smooth - trees), np.abs(smooth - trees)
 
 
-def sizes_of(family: str) -> list[str]:
-    """The parameters of a family that are numbers."""
-    return [p.name for p in FAMILIES[family].params if p.kind in ("size", "real", "flag")]
+def sizes_of(family: str, *, flags: bool = False) -> list[str]:
+    """The parameters of a family that are numbers, in its order; with flags those that are true or false, too."""
+    return [p.name for p in FAMILIES[family].params if p.kind in ("size", "real") or (flags and p.kind == "flag")]
 
 
 def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], reference: dict[str, str], *, seed: int = 0,
@@ -168,6 +184,7 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
     residual = None
     if learn and len(time_s) >= LEARN_FROM:
         x = np.concatenate([encoder.matrix(r) for r in rows])
-        residual = fit_residual(x, to_residual(time_s, calibration.predict_s(terms, regime)), seed=seed,
-                                smooth=smooth, quick=quick, same=configurations(sizes_of(name), rows))  # fmt: skip
+        same = configurations(sizes_of(name, flags=True), rows)
+        y = to_residual(time_s, calibration.predict_s(terms, regime))
+        residual = fit_residual(x, y, seed=seed, smooth=smooth, quick=quick, same=same)
     return FamilyModel(name, encoder, calibration, residual, fit_domain(name, rows), reference, len(time_s))

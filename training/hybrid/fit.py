@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from ...analytic.errors import InputError
 from ...features.describe import Described, Group, describe
-from ..learners.residual import FEWEST_ROWS, LEARN_FROM, fit_booster, smooth_for, to_residual
+from ..learners.residual import FEWEST_ROWS, LEARN_FROM, smooth_for, to_residual
+from ..learners.trees import Trees, fit_booster
 from ..profiled.segment import fit_segments
 from ..tables.splits import folds
-from .bands import Bands, fit_bands
+from .bands import Bands, bands_without_label, fit_bands
 from .encode import Encoder
-from .family import FamilyModel, Part, fit_family, part_of, reference_implementations, take
+from .family import FamilyModel, Part, by_family, fit_family, part_of, reference_implementations, take
+from .metrics import mape_of_log
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from .partial import Judge, extents, kinds, masked, name_of
-from .strangers import stranger_bands
+from .settings import settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +41,25 @@ WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FEWEST_TOTAL = 8
 
 
-@dataclass
-class _Learned:
-    """One family after cross-fitting: the final model and, for each of its rows, what it was predicted out of fold."""
+@dataclass(frozen=True)
+class _Choice:
+    """Members of a residual by out-of-fold error: kind and share of the smooth one, and whether there is a residual."""
 
-    model: FamilyModel
+    smooth: str
+    share: float
+    learn: bool
+
+
+@dataclass
+class _CrossFit:
+    """One family judged: what models that never saw a row's group said of it, and the members that did best."""
+
+    label: str
+    """The family, or what it is called where it was learned without some of its statistics."""
+    family: str
+    reference: dict[str, str]
+    encoder: Encoder
+    choice: _Choice
     index: NDArray[np.intp]
     parts: list[Part]
     fold: NDArray[np.intp]
@@ -51,15 +67,21 @@ class _Learned:
     """Out-of-fold log(measured ÷ predicted)."""
     disagreement: Floats
     correction: Floats
-    label: str
-    """The family, or what it is called where it was learned without some of its statistics."""
     scored: NDArray[np.bool_] | None = None
     """Rows whose scores make the band; all where not given."""
 
 
-def _learn_family(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
-                  quick: bool) -> _Learned:  # fmt: skip
-    """Cross-fit one family over the folds, choose its members by out-of-fold error, then fit on all of its rows."""
+@dataclass(frozen=True)
+class _Learned:
+    """One family fitted to all of its rows, and how models fitted like it did on rows that they had not seen."""
+
+    model: FamilyModel
+    judged: _CrossFit
+
+
+def _cross_fit(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
+               quick: bool) -> _CrossFit:  # fmt: skip
+    """Fit one family without each of the folds in turn, and choose its members by the errors on the fold left out."""
     name = groups[0].family
     reference = reference_implementations(groups)
     parts = [part_of(group, reference) for group in groups]
@@ -69,14 +91,13 @@ def _learn_family(label: str, groups: Sequence[Group], time_s: Floats, fold: NDA
     n = len(index)
     base, trees = np.zeros(n), np.zeros(n)
     members: dict[str, Floats] = {}
-    learn, kind = n >= LEARN_FROM, smooth_for(n)
     for number in np.unique(fold[index]):
         kept = [take(p, fold[p.index] != number) for p in parts]
         kept = [p for p in kept if len(p.index)]
         if not kept:
             kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
-        model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=learn,
-                           smooth=kind, quick=quick, encoder=encoder)  # fmt: skip
+        model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=n >= LEARN_FROM,
+                           smooth=smooth_for(n), quick=quick, encoder=encoder)  # fmt: skip
         for part, start in zip(parts, starts, strict=False):
             out = fold[part.index] == number
             if not out.any():
@@ -87,39 +108,42 @@ def _learn_family(label: str, groups: Sequence[Group], time_s: Floats, fold: NDA
                 trees[where], said = model.residual.candidates(encoder.matrix(held.rows))
                 for member, values in said.items():
                     members.setdefault(member, np.zeros(n))[where] = values
-    measured = time_s[index]
-    target = to_residual(measured, base)
-    kind, weight, keep = _choose(target, trees, members)
-    smooth = members.get(kind, trees)
-    correction, disagreement = trees + weight * (smooth - trees), np.abs(smooth - trees)
-    if not keep:
+    target = to_residual(time_s[index], base)
+    choice = _choose(target, trees, members)
+    smooth = members.get(choice.smooth, trees)
+    correction, disagreement = trees + choice.share * (smooth - trees), np.abs(smooth - trees)
+    if not choice.learn:
         correction, disagreement = np.zeros(n), np.zeros(n)
-    times = [time_s[p.index] for p in parts]
-    final = fit_family(name, parts, times, reference, seed=seed, learn=keep, smooth=kind, quick=quick,
-                       encoder=encoder)  # fmt: skip
-    if final.residual is not None:
-        final.residual.process_weight = weight
-    elif learn:
-        final.note = "calibrated analytic: the residual did not improve on it out of fold"
-    return _Learned(final, index, parts, fold[index], target - correction, disagreement, correction, label)
+    return _CrossFit(label, name, reference, encoder, choice, index, parts, fold[index], target - correction,
+                     disagreement, correction)  # fmt: skip
 
 
-def _choose(target: Floats, trees: Floats, members: Mapping[str, Floats]) -> tuple[str, float, bool]:
-    """(kind of the smooth member, its share, whether they beat the calibrated baseline), by mean out-of-fold error.
+def _final_fit(judged: _CrossFit, time_s: Floats, seed: int, quick: bool) -> FamilyModel:
+    """Fit a family to all of its rows, with the members that did best on rows left out."""
+    choice = judged.choice
+    model = fit_family(judged.family, judged.parts, [time_s[p.index] for p in judged.parts], judged.reference,
+                       seed=seed, learn=choice.learn, smooth=choice.smooth, quick=quick,
+                       encoder=judged.encoder)  # fmt: skip
+    if model.residual is not None:
+        model.residual.smooth_share = choice.share
+    elif model.rows >= LEARN_FROM:
+        model.note = "calibrated analytic: the residual did not improve on it out of fold"
+    return model
+
+
+def _choose(target: Floats, trees: Floats, members: Mapping[str, Floats]) -> _Choice:
+    """The members with the least mean out-of-fold error, learned where they beat the calibrated baseline.
 
     The kind is empty where trees do best alone. `members`: what each kind says, residuals of shape (n,)."""
-
-    def mape(error: Floats) -> float:
-        return float(np.mean(np.abs(np.expm1(-error))))
-
-    scores = {("", 0.0): mape(target - trees)}
-    scores |= {(kind, w): mape(target - (trees + w * (smooth - trees)))
+    scores = {("", 0.0): mape_of_log(target - trees)}
+    scores |= {(kind, w): mape_of_log(target - (trees + w * (smooth - trees)))
                for kind, smooth in members.items() if kind for w in WEIGHTS if w}  # fmt: skip
     best = min(scores, key=lambda choice: scores[choice])
-    return *best, scores[best] < mape(target)
+    return _Choice(*best, scores[best] < mape_of_log(target))
 
 
-def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int) -> tuple[Any, dict[str, float], Bands]:
+def _fit_difficulty(learned: Sequence[_CrossFit], group: NDArray[Any], seed: int
+                    ) -> tuple[Any, dict[str, float], Bands]:  # fmt: skip
     """Difficulty of a row, cross-fitted over the same folds, and the conformal scores it normalises."""
     magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
     fold = np.concatenate([item.fold for item in learned])
@@ -147,21 +171,19 @@ def _fit_difficulty(learned: Sequence[_Learned], group: NDArray[Any], seed: int)
         return fit_booster(x[keep], magnitude[keep], seed, rounds=150, max_depth=5, learning_rate=0.05,
                            min_child_weight=10, subsample=0.7)  # fmt: skip
 
-    from xgboost import DMatrix
-
     sigma = np.zeros(len(x))
     for number in np.unique(fold):
         held = fold == number
-        sigma[held] = np.exp(fit(~held).predict(DMatrix(x[held]))) if (~held).any() else np.exp(typical[""])
+        sigma[held] = np.exp(Trees(fit(~held)).predict(x[held])) if (~held).any() else np.exp(typical[""])
     return fit(np.ones(len(x), dtype=bool)), typical, bands(sigma)
 
 
-def _slices(item: _Learned) -> list[tuple[Part, int, int]]:
+def _slices(item: _CrossFit) -> list[tuple[Part, int, int]]:
     ends = np.cumsum([len(part.index) for part in item.parts])
     return [(part, int(end) - len(part.index), int(end)) for part, end in zip(item.parts, ends, strict=True)]
 
 
-def _typical(learned: Sequence[_Learned]) -> dict[str, float]:
+def _typical(learned: Sequence[_CrossFit]) -> dict[str, float]:
     """Median log |out-of-fold error| by family and, where it has rows enough, by `family|regime`."""
     out: dict[str, float] = {}
     for item in learned:
@@ -177,14 +199,7 @@ def _typical(learned: Sequence[_Learned]) -> dict[str, float]:
     return out
 
 
-def _by_family(described: Described) -> dict[str, list[Group]]:
-    out: dict[str, list[Group]] = {}
-    for group in described.groups:
-        out.setdefault(group.family, []).append(group)
-    return out
-
-
-def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], T], progress: Progress | None
+def _each(families: Mapping[str, list[Group]], work: Callable[[str, list[Group]], T], progress: Progress | None
           ) -> list[T]:  # fmt: skip
     """work(family, groups) for every family, side by side on the cores there are, results in the order of the names.
 
@@ -195,14 +210,14 @@ def _each(by_family: dict[str, list[Group]], work: Callable[[str, list[Group]], 
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
 
-    names = sorted(by_family)
-    largest_first = sorted(names, key=lambda name: -sum(len(group.index) for group in by_family[name]))
+    names = sorted(families)
+    largest_first = sorted(names, key=lambda name: -sum(len(group.index) for group in families[name]))
     done = 0
     # warning filters are one for all threads, so they are set here and not in each fit
     # families run side by side: matrix products with threads of their own would only wait for each other
     with warnings.catch_warnings(), threadpool_limits(1), ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         warnings.simplefilter("ignore", ConvergenceWarning)  # a length scale at its bound only says "not needed"
-        futures = {name: pool.submit(work, name, by_family[name]) for name in largest_first}
+        futures = {name: pool.submit(work, name, families[name]) for name in largest_first}
         waiting = {future: name for name, future in futures.items()}
         for future in as_completed(waiting):
             future.result()
@@ -227,41 +242,44 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     time_s = np.asarray(frame["time_s"], dtype=np.float64)
     fold = folds(frame["group"], FOLDS, seed + 1)
     few = folds(frame["group"], FEW_FOLDS, seed + 1)
-    by_family = _by_family(described)
-    usable = sum(len(g.index) for groups in by_family.values() for g in groups)
+    families = by_family(described.groups)
+    usable = sum(len(g.index) for groups in families.values() for g in groups)
     if usable < FEWEST_TOTAL:
         raise InputError(f"{usable} usable rows for {platforms[0]}; at least {FEWEST_TOTAL} are needed to train")
 
     def learn(label: str, groups: list[Group]) -> _Learned:
         many = sum(len(group.index) for group in groups) > MANY_ROWS
-        known = _learn_family(label, groups, time_s, few if many else fold, seed, quick)
-        made = None if label == groups[0].family else kinds(by_family[groups[0].family], fold)
-        if made is None:
-            return known
-        return _both_ways(known, _learn_family(label, groups, time_s, made, seed, quick))
+        judged = _cross_fit(label, groups, time_s, few if many else fold, seed, quick)
+        model = _final_fit(judged, time_s, seed, quick)
+        made = None if label == groups[0].family else kinds(families[groups[0].family], fold)
+        if made is not None:
+            judged = _both_ways(judged, _cross_fit(label, groups, time_s, made, seed, quick))
+        return _Learned(model, judged)
 
-    learned = _each(by_family, learn, progress)
+    learned = _each(families, learn, progress)
     group = np.unique(np.asarray(frame["group"], dtype=str), return_inverse=True)[1]
-    difficulty, typical, bands = _fit_difficulty(learned, group, seed)
+    difficulty, typical, bands = _fit_difficulty([item.judged for item in learned], group, seed)
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
-    families = {item.model.family: item.model for item in learned}
+    models = {item.model.family: item.model for item in learned}
     meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
-            "out_of_fold": {item.model.family: _scores(item) for item in learned}}  # fmt: skip
-    model = Model(platforms[0], name, families, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
-                  meta, stranger_bands([(item.model, item.parts) for item in learned], time_s),
+            "out_of_fold": {item.model.family: _scores(item.judged) for item in learned}}  # fmt: skip
+    meta["settings"] = settings()
+    model = Model(platforms[0], name, models, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
+                  meta, bands_without_label([(item.model, item.judged.parts) for item in learned], time_s),
                   fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
     # what a quick look left out is said, not learned
-    hidden = {} if quick else _hidden(by_family, [name for name, known in families.items() if known.residual])
-    without = _each({name: masked(by_family[family], left_out) for name, (family, left_out) in hidden.items()},
+    hidden = {} if quick else _hidden(families, [name for name, known in models.items() if known.residual])
+    without = _each({name: masked(families[family], left_out) for name, (family, left_out) in hidden.items()},
                     learn, progress)  # fmt: skip
     if not without:
         return model
-    judge = Judge(*_fit_difficulty(without, group, seed), {name: left_out for name, (_, left_out) in hidden.items()})
-    return replace(model, partials={item.label: item.model for item in without}, partial_judge=judge)
+    judge = Judge(*_fit_difficulty([item.judged for item in without], group, seed),
+                  {name: left_out for name, (_, left_out) in hidden.items()})  # fmt: skip
+    return replace(model, partials={item.judged.label: item.model for item in without}, partial_judge=judge)
 
 
-def _both_ways(known: _Learned, strange: _Learned) -> _Learned:
+def _both_ways(known: _CrossFit, strange: _CrossFit) -> _CrossFit:
     """A family judged on inputs of kinds it knows and of kinds it does not.
 
     From both is learned which rows are hard; the scores are those of the strange ones, for nobody said which to expect.
@@ -275,10 +293,10 @@ def _both_ways(known: _Learned, strange: _Learned) -> _Learned:
                    scored=scored)  # fmt: skip
 
 
-def _hidden(by_family: Mapping[str, list[Group]], families: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+def _hidden(groups: Mapping[str, list[Group]], families: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Name → (family, parameters left out) of every partial model worth having."""
     return {name_of(family, number): (family, left_out)
-            for family in families for number, left_out in extents(family, by_family[family])}  # fmt: skip
+            for family in families for number, left_out in extents(family, groups[family])}  # fmt: skip
 
 
 def refusals(described: Described) -> dict[str, Any]:
@@ -307,11 +325,11 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
                            quick=bool(checked.meta.get("quick")),
                            learn=known is not None and known.residual is not None)  # fmt: skip
         if model.residual is not None and known is not None and known.residual is not None:
-            model.residual.process_weight = known.residual.process_weight
+            model.residual.smooth_share = known.residual.smooth_share
         model.note = known.note if known is not None else "calibrated analytic: no held-out row to check a residual on"
         return model
 
-    whole = _by_family(described)
+    whole = by_family(described.groups)
     judge = checked.partial_judge
     without = {name: masked(whole[checked.partials[name].family], hidden)
                for name, hidden in (judge.hidden if judge is not None else {}).items()}  # fmt: skip
@@ -324,6 +342,6 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
                    segments=segments, partials={name: fitted[name] for name in without})  # fmt: skip
 
 
-def _scores(item: _Learned) -> dict[str, float]:
+def _scores(item: _CrossFit) -> dict[str, float]:
     error = np.abs(np.expm1(-item.error))
-    return {"rows": len(error), "mape": 100.0 * float(error.mean()), "median_ape": 100.0 * float(np.median(error))}
+    return {"rows": len(error), "mape": 100.0 * mape_of_log(item.error), "median_ape": 100.0 * float(np.median(error))}

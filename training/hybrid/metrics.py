@@ -42,3 +42,8 @@ def relative_half_width(lower_s: Any, upper_s: Any, predicted_s: Any) -> Floats:
     width = (np.asarray(upper_s, dtype=float) - np.asarray(lower_s, dtype=float)) / 2.0
     relative = width / np.asarray(predicted_s, dtype=float)
     return np.asarray(np.where(np.isnan(relative), np.inf, relative))
+
+
+def mape_of_log(error: Floats) -> float:
+    """Mean |predicted − measured| ÷ measured, as a share, of errors log(measured ÷ predicted) (n,)."""
+    return float(np.mean(np.abs(np.expm1(-error))))

@@ -15,6 +15,7 @@ from ...features.describe import Described, Group
 from ...features.implementation import canonical_labels, spelling
 from ...features.rows import Rows
 from ..learners.residual import to_residual, to_time
+from ..learners.trees import Trees
 from ..profiled.segment import SegmentModel
 from .bands import Bands
 from .encode import MISSING
@@ -78,10 +79,8 @@ def sigma_of(judge: Judge, label: str, part: Part, disagreement: Floats, correct
     typical = typical_of(judge.typical, label, part.regime)
     if judge.difficulty is None:
         return np.maximum(np.exp(typical), SMALLEST_SIGMA)
-    from xgboost import DMatrix
-
     x = difficulty_rows(part.rows, typical, disagreement, correction)
-    return np.maximum(np.exp(np.asarray(judge.difficulty.predict(DMatrix(x)), dtype=np.float64)), SMALLEST_SIGMA)
+    return np.maximum(np.exp(Trees(judge.difficulty).predict(x)), SMALLEST_SIGMA)
 
 
 @dataclass

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...features.describe import Described, Group
+from .family import sizes_of
 
 NEIGHBOURS = 2
 FALLBACK_UTILISATION = 1.0  # no training row of the family and precision: the naive roofline itself
@@ -16,14 +17,8 @@ FALLBACK_UTILISATION = 1.0  # no training row of the family and precision: the n
 Found = dict[Hashable, list[tuple[NDArray[np.intp], NDArray[np.float64]]]]
 
 
-def _own(group: Group) -> set[str]:
-    from ...analytic.families import FAMILIES
-
-    return {p.name for p in FAMILIES[group.family].params if p.kind in ("size", "real")}
-
-
 def _sizes(group: Group) -> NDArray[np.float64]:
-    own = _own(group)
+    own = set(sizes_of(group.family))
     columns = [i for i, name in enumerate(group.rows.names) if name.startswith("log2_") and name[5:] in own]
     return np.nan_to_num(group.rows.values[:, columns])
 

@@ -6,17 +6,16 @@ it interpolates what trees see as steps: a Gaussian process where a family has f
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .forest import ZERO_START, average
+from .base import Fit, Learner
 from .network import Network, fit_network
 from .process import Process, fit_process
+from .trees import Trees, fit_booster, fit_trees, rounds_for
 
 Floats = NDArray[np.float64]
 
@@ -29,21 +28,6 @@ PROCESS_UP_TO = 8000
 """Families with more training rows have a network alone: a process keeps a part of their rows only."""
 NETWORK_FROM = 2000
 """Families with fewer training rows have a process alone; between the two, either and both are tried."""
-
-BOOSTER: dict[str, Any] = {
-    "objective": "reg:absoluteerror",  # the median in log time: what relative error rewards, untouched by outliers
-    "tree_method": "hist",
-    "max_bin": 256,
-    "learning_rate": 0.06,
-    "grow_policy": "lossguide",
-    "max_depth": 0,
-    "max_leaves": 64,
-    "min_child_weight": 1.5,
-    "subsample": 0.85,
-    "colsample_bytree": 1.0,
-    "colsample_bynode": 0.6,  # columns dropped for a whole tree hide the flags that tell implementations apart
-    "reg_lambda": 1.0,
-}
 
 
 def to_residual(time_s: Any, base_s: Any) -> Floats:
@@ -82,8 +66,10 @@ class Residual:
     """Boosted trees and a smooth member, a process, a network or both, on one family's feature matrix."""
 
     booster: Any
-    process: Process | Network | Blend | None
-    process_weight: float = 0.5
+    process: Learner | None
+    """The smooth member; None where there are trees only."""
+    smooth_share: float = 0.5
+    """Share of the smooth member in what is predicted, 0 to 1; the rest are the trees."""
 
     @property
     def smooth(self) -> str:
@@ -100,9 +86,7 @@ class Residual:
 
     def of_trees(self, x: Floats) -> Floats:
         """What the trees alone say of rows (n, columns)."""
-        from xgboost import DMatrix
-
-        return np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64)
+        return Trees(self.booster).predict(x)
 
     def parts(self, x: Floats) -> tuple[Floats, Floats]:
         """(trees, process) predictions of rows (n, columns); the process repeats the trees where there is none."""
@@ -111,66 +95,7 @@ class Residual:
 
     def predict(self, x: Floats) -> Floats:
         trees, smooth = self.parts(x)
-        return trees + self.process_weight * (smooth - trees)
-
-
-def rounds_for(rows: int) -> int:
-    """Boosting rounds by training rows: more data carries more trees before they only repeat the noise."""
-    return int(np.clip(45.0 * np.sqrt(rows / 50.0), 100, 800))
-
-
-def _by_size(rows: int) -> dict[str, Any]:
-    """Settings that follow the number of training rows.
-
-    Few rows: the mean of a smooth residual (squared loss), coarse bins, small trees. Many rows from several software
-    stacks hold outliers that would drag a mean: the median (absolute loss) wins there on out-of-fold error.
-    """
-    if rows < 5_000:
-        return {"objective": "reg:squarederror", "max_bin": 64, "max_leaves": 24, "learning_rate": 0.08, "nthread": 1}
-    return {"max_leaves": 96 if rows > 50_000 else 64, "nthread": 1 if rows < 20_000 else 2}
-
-
-def fit_booster(x: Floats, y: Floats, seed: int = 0, rounds: int | None = None, weight: Floats | None = None,
-                **changes: Any) -> Any:  # fmt: skip
-    """XGBoost regression trees on (n, columns) features and (n,) targets; deterministic for a seed."""
-    import xgboost
-
-    # small families are fitted side by side, one thread each: threads inside a small fit only wait for each other
-    settings = {**BOOSTER, **_by_size(len(y)), "seed": seed, **changes}
-    data = xgboost.DMatrix(x, label=y, weight=weight)
-    return xgboost.train(settings, data, num_boost_round=rounds or rounds_for(len(y)))
-
-
-PAIR_FROM = 5_000
-"""Families with so many training rows carry large trees."""
-SMALL_PAIR: dict[str, Any] = {"max_leaves": 32, "max_bin": 64, "learning_rate": 0.1, "nthread": 1}
-PAIR: dict[str, Any] = {"max_leaves": 144, "max_bin": 64, "learning_rate": 0.07, "nthread": 1}
-LOSSES: tuple[dict[str, Any], ...] = (
-    {"objective": "reg:absoluteerror", "min_child_weight": 1.5},
-    {"objective": "reg:squarederror", "min_child_weight": 3.0},
-)
-
-
-def pair_rounds(rows: int) -> int:
-    """Boosting rounds of each of the pair in a large family."""
-    return int(np.clip(20.0 * np.sqrt(rows / 100.0), 200, 500))
-
-
-def small_rounds(rows: int) -> int:
-    """Boosting rounds of each of the pair in a small family: together about the leaves one booster would have."""
-    return int(0.6 * rounds_for(rows))
-
-
-def fit_trees(x: Floats, y: Floats, seed: int = 0) -> Any:
-    """The trees of a residual: the average of a booster for the mean and one for the median.
-
-    Outliers drag a mean, and ties leave a median ragged: the average of both errs less than either.
-    """
-    shape, rounds = (SMALL_PAIR, small_rounds(len(y))) if len(y) < PAIR_FROM else (PAIR, pair_rounds(len(y)))
-    with ThreadPoolExecutor(len(LOSSES)) as pool:
-        # one thread each: threads inside a fit wait for each other wherever cores are shared
-        fits = [pool.submit(fit_booster, x, y, seed, rounds, **{**shape, **loss, **ZERO_START}) for loss in LOSSES]
-    return average([fit.result() for fit in fits])
+        return trees + self.smooth_share * (smooth - trees)
 
 
 QUICK: dict[str, Any] = {"learning_rate": 0.15, "max_bin": 64, "max_leaves": 32}
@@ -191,7 +116,7 @@ def fit_residual(x: Floats, y: Floats, *, seed: int = 0, smooth: str | None = No
     return Residual(booster, FITS[kind](x, y, same, seed))
 
 
-FITS: dict[str, Callable[[Floats, Floats, NDArray[Any] | None, int], Process | Network | Blend | None]] = {
+FITS: dict[str, Fit] = {
     "": lambda x, y, same, seed: None,
     PROCESS: fit_process,
     NETWORK: lambda x, y, same, seed: fit_network(x, y, seed),

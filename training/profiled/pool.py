@@ -9,8 +9,6 @@ family nobody counted keeps its first-principles FLOP and bytes and knows nothin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from ...analytic.baseline import Baseline, baseline_of_work
 from ...analytic.families import FAMILIES
 from ...analytic.platform import Platform
 from ...analytic.work import Work, arguments
+from ...configs import folder
 from ...features.counted import FLOP_OF_FP, SEGMENT, Counts, counts_of_work, make_counts, stack, work_of
 from ...features.describe import Described, describe
 from ...features.params import canonical_params, parse_distinct
@@ -68,7 +67,7 @@ def counted_table(platform: str) -> pd.DataFrame | None:
     """The shipped table of counted calls of a platform, as families; None where there is none."""
     import pandas as pd
 
-    path = Path(str(resources.files("kernelcast.configs").joinpath("runs", f"{platform}-counted.parquet")))
+    path = folder("runs", f"{platform}-counted.parquet")
     if not path.is_file():
         return None
     frame = pd.read_parquet(path)

@@ -25,6 +25,7 @@ from ...features.describe import Described
 from ..hybrid.bands import Bands, fit_bands
 from ..hybrid.metrics import summary
 from ..learners.residual import to_residual, to_time
+from ..learners.trees import Trees, grow
 from ..tables.splits import group_draw
 from .pool import MOST_GROUPS, Pool, analytic_s, build_pool, counted_table
 
@@ -71,12 +72,10 @@ class Level:
 
     def predict(self, counts: Counts, platform: Platform) -> tuple[Floats, Floats]:
         """(time [s], time from the limits alone [s]) of rows that have what this level needs."""
-        from xgboost import DMatrix
-
         terms = segment_terms(counts, platform, self.name)
         base = self.limits_s(counts, terms)
         _, x = segment_columns(counts, terms, platform, self.name)
-        found = to_time(np.asarray(self.booster.predict(DMatrix(x)), dtype=np.float64), base)
+        found = to_time(Trees(self.booster).predict(x), base)
         return np.maximum(found, least_s(counts, platform)), base
 
 
@@ -104,8 +103,6 @@ def _fit_limits(terms: Floats, cold: Floats, time_s: Floats, weight: Floats) -> 
 
 def fit_level(name: str, pool: Pool, platform: Platform, seed: int = 0, rounds: int = ROUNDS) -> Level:
     """Fit the limits and the residual of one level to calls that have what it needs; families count alike."""
-    import xgboost
-
     counts, weight = pool.counts, pool.weight()
     terms = segment_terms(counts, platform, name)
     columns = np.column_stack(list(terms.values()))
@@ -117,8 +114,8 @@ def fit_level(name: str, pool: Pool, platform: Platform, seed: int = 0, rounds: 
         settings |= {"objective": "reg:absoluteerror",
                      "monotone_constraints": tuple(int(column in RISING) for column in names)}  # fmt: skip
         settings.pop("quantile_alpha")
-    data = xgboost.DMatrix(x, label=to_residual(pool.time_s, level.limits_s(counts, terms)), weight=weight)
-    level.booster = xgboost.train(settings, data, rounds)
+    residual = to_residual(pool.time_s, level.limits_s(counts, terms))
+    level.booster = grow(x, residual, settings, rounds, weight)
     return level
 
 

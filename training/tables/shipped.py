@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...analytic.errors import InputError, nearest_names
 from ...analytic.platform import load_platform, platform_ids
+from ...configs import folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 DEFAULT_PLATFORM = "h200"
 
 
-def _folder() -> Path:
-    return Path(str(resources.files("kernelcast.configs").joinpath("runs")))
-
-
 def shipped_tables() -> dict[str, Path]:
     """Platform id → path of the table of its measured runs (further ones, hold-outs and repeats go by other names)."""
     known = set(platform_ids())
-    return {path.stem: path for path in sorted(_folder().glob("*.parquet")) if path.stem in known}
+    return {path.stem: path for path in sorted(folder("runs").glob("*.parquet")) if path.stem in known}
 
 
 def read_tables(paths: Sequence[str | Path], *, skip_bad: bool = False, require_time: bool = True

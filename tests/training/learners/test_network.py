@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from kernelcast.registry.codec import Sink, Source, load_booster, pack, unpack
-from kernelcast.training.hybrid.fit import _choose
+from kernelcast.training.hybrid.fit import _Choice, _choose
 from kernelcast.training.learners import network
 from kernelcast.training.learners.network import Network, fit_network
 from kernelcast.training.learners.residual import (
@@ -117,6 +117,6 @@ def test_the_member_that_errs_least_out_of_fold_is_chosen() -> None:
     draw = np.random.default_rng(0)
     target = draw.normal(size=400)
     near, far = target + draw.normal(scale=0.05, size=400), target + draw.normal(scale=0.5, size=400)
-    assert _choose(target, far, {PROCESS: far, NETWORK: near}) == (NETWORK, 1.0, True)
-    assert _choose(target, near, {PROCESS: far})[:2] == ("", 0.0)
-    assert _choose(1e-3 * target, target, {}) == ("", 0.0, False)  # worse than the calibrated baseline
+    assert _choose(target, far, {PROCESS: far, NETWORK: near}) == _Choice(NETWORK, 1.0, True)
+    assert _choose(target, near, {PROCESS: far}) == _Choice("", 0.0, True)
+    assert _choose(1e-3 * target, target, {}) == _Choice("", 0.0, False)  # worse than the calibrated baseline

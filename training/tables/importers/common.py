@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from .... import configs
 from ....analytic.errors import InputError
 from ....features.implementation import short_name
 from ..schema import validate_runs
@@ -24,7 +24,7 @@ DATA_VARIABLE = "KERNELCAST_DATA"
 
 def corpus_facts(name: str) -> dict[str, Any]:
     """What configs/corpora/<name>.yaml says: source, version, license, meaning of the times, caveats, test rule."""
-    path = resources.files("kernelcast.configs") / "corpora" / f"{name}.yaml"
+    path = configs.folder("corpora", f"{name}.yaml")
     facts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return facts
 

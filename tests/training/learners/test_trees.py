@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from kernelcast.analytic.errors import InputError
-from kernelcast.training.learners import residual
-from kernelcast.training.learners.forest import ZERO_START, average, without_statistics
+from kernelcast.training.learners import trees
+from kernelcast.training.learners.trees import ZERO_START, average, without_statistics
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -43,10 +43,10 @@ def test_boosters_that_start_elsewhere_are_refused() -> None:
 
 @pytest.mark.parametrize("large", [True, False])
 def test_the_same_seed_gives_the_same_pair(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual, "PAIR_FROM", 100 if large else 10_000)
-    monkeypatch.setattr(residual, "pair_rounds" if large else "small_rounds", lambda _: 20)
+    monkeypatch.setattr(trees, "PAIR_FROM", 100 if large else 10_000)
+    monkeypatch.setattr(trees, "pair_rounds" if large else "small_rounds", lambda _: 20)
     x, y = rows()
-    first, second = residual.fit_trees(x, y, 1), residual.fit_trees(x, y, 1)
+    first, second = trees.fit_trees(x, y, 1), trees.fit_trees(x, y, 1)
     assert first.num_boosted_rounds() == 40
     data = xgboost.DMatrix(x)
     assert np.array_equal(first.predict(data), second.predict(data))
