@@ -20,6 +20,7 @@ from ...analytic.platform import Platform, load_platform
 from ...features.counted import LEVELS, Counts, level_of
 from ...features.describe import describe
 from ...training.hybrid.calibration import term_matrix
+from ...training.hybrid.nearest import mean_of_nearest
 from ...training.learners.residual import to_residual, to_time
 from ...training.profiled.pool import MOST_GROUPS, Pool, analytic_parts, build_pool, counted_table
 from ...training.profiled.segment import family_folds, fit_level, judged, segment_bands
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 BLOCKS = 8
-NEIGHBOURS = 2
 FEW_ROWS = 10_000
 """Fewer training rows than this asked for: a quick look at few groups a family."""
 QUICK_GROUPS = 6
@@ -141,15 +141,11 @@ def _place(counts: Counts, level: str) -> Floats:
 
 def nearest_s(pool: Pool, naive_s: Floats, level: str) -> Floats:
     """Naive roofline ÷ mean utilisation of the two nearest calls of other families [s]."""
-    from sklearn.neighbors import NearestNeighbors
-
     place, out = _place(pool.counts, level), np.full(len(naive_s), np.nan)
     for family in pool.families:
         held = pool.family == family
-        others = np.flatnonzero(~held)
-        finder = NearestNeighbors(n_neighbors=NEIGHBOURS).fit(place[others])
-        near = finder.kneighbors(place[held], return_distance=False)
-        out[held] = naive_s[held] / (naive_s[others] / pool.time_s[others])[near].mean(axis=1)
+        near = mean_of_nearest(place[~held], naive_s[~held] / pool.time_s[~held])
+        out[held] = naive_s[held] / near(place[held])
     return out
 
 

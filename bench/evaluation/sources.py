@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...analytic.errors import InputError
+from ...configs import folder
 from ...training.tables.importers import load_corpus
-from ...training.tables.importers.aiconfigurator import is_test
+from ...training.tables.importers.aiconfigurator import in_test_split
+from ...training.tables.importers.common import sample_rows
 from ...training.tables.schema import read_runs
 from ...training.tables.splits import group_draw
 
@@ -41,7 +41,7 @@ def converted(corpus: str, platform: str, family: str = "") -> pd.DataFrame:
 @lru_cache(maxsize=4)
 def own(name: str) -> pd.DataFrame:
     """A table measured by this project and shipped with it: a platform's corpus, or `<platform>-more`."""
-    path = Path(str(resources.files("kernelcast.configs") / "runs" / f"{name}.parquet"))
+    path = folder("runs", f"{name}.parquet")
     if not path.is_file():
         raise InputError(f"no measured runs of {name} are shipped (configs/runs/{name}.parquet)")
     return read_runs(path).frame
@@ -49,8 +49,7 @@ def own(name: str) -> pd.DataFrame:
 
 def site_test(frame: pd.DataFrame) -> NDArray[np.bool_]:
     """Test rows by the rule everyone uses for these tables: sha1 of the site divisible by five."""
-    flags = {site: is_test(str(site)) for site in frame["group"].unique()}
-    return np.asarray(frame["group"].map(flags), dtype=bool)
+    return np.asarray(in_test_split(frame), dtype=bool)
 
 
 def hash_test(frame: pd.DataFrame, fraction: float = 0.2, seed: int = 0) -> NDArray[np.bool_]:
@@ -71,10 +70,7 @@ def asked_with_less(frame: pd.DataFrame, extent: int) -> pd.DataFrame:
 
 def sample(frame: pd.DataFrame, rows: int | None, seed: int = 0) -> pd.DataFrame:
     """At most `rows` rows by a fixed draw, renumbered from 0."""
-    if rows is not None and len(frame) > rows:
-        chosen = np.random.default_rng(seed).choice(len(frame), size=rows, replace=False)
-        frame = frame.iloc[np.sort(chosen)]
-    return frame.reset_index(drop=True)
+    return sample_rows(frame, rows, seed).reset_index(drop=True)
 
 
 def spread_choice(frame: pd.DataFrame, count: int) -> NDArray[np.bool_]:

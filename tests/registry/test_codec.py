@@ -67,6 +67,14 @@ def test_dataclasses_of_training_come_back_as_themselves() -> None:
     assert back["encoder"] == Encoder(["a"], {"precision": ["fp16"]})
 
 
+def test_a_field_by_the_name_that_older_files_have_for_it() -> None:
+    fields = {"booster": None, "process": None, "process_weight": 0.25}
+    back = unpack({"$class": "training.residual.Residual", "fields": fields}, Source({}.__getitem__, [].__getitem__))
+    assert back.smooth_share == 0.25
+    with pytest.raises(CodecError, match="other fields"):
+        unpack({"$class": "Residual", "fields": {**fields, "weight": 1.0}}, Source({}.__getitem__, [].__getitem__))
+
+
 @dataclass
 class Foreign:
     x: int = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .family import sizes_of
 NEIGHBOURS = 2
 FALLBACK_UTILISATION = 1.0  # no training row of the family and precision: the naive roofline itself
 
+Floats = NDArray[np.float64]
 Found = dict[Hashable, list[tuple[NDArray[np.intp], NDArray[np.float64]]]]
 
 
@@ -49,6 +50,14 @@ def _pools(described: Described) -> list[Found]:
     return pools
 
 
+def mean_of_nearest(place: Floats, value: Floats) -> Callable[[Floats], Floats]:
+    """A function from places (m, d) to the mean `value` (n,) of the NEIGHBOURS known places (n, d) nearest to each."""
+    from sklearn.neighbors import NearestNeighbors
+
+    finder = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(place))).fit(place)
+    return lambda asked: np.asarray(value[finder.kneighbors(asked, return_distance=False)].mean(axis=1))
+
+
 def nearest_utilisation_s(train: Described, train_time_s: Any, test: Described) -> NDArray[np.float64]:
     """Naive roofline ÷ mean utilisation of the two nearest training rows, for each test row [s].
 
@@ -56,8 +65,6 @@ def nearest_utilisation_s(train: Described, train_time_s: Any, test: Described) 
     the same labels and cache state where there are any, else the same labels, else the same family and precision.
     Rows without such neighbours keep the naive roofline.
     """
-    from sklearn.neighbors import NearestNeighbors
-
     utilisation = train.naive_s / np.asarray(train_time_s, dtype=np.float64)
     out = test.naive_s / FALLBACK_UTILISATION
     open_rows = np.ones(out.size, dtype=bool)
@@ -66,12 +73,10 @@ def nearest_utilisation_s(train: Described, train_time_s: Any, test: Described) 
             if key not in known:
                 continue
             rows = np.concatenate([index for index, _ in known[key]])
-            finder = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(rows)))
-            finder.fit(np.concatenate([sizes for _, sizes in known[key]]))
+            near = mean_of_nearest(np.concatenate([sizes for _, sizes in known[key]]), utilisation[rows])
             for index, sizes in parts:
                 left = open_rows[index]
                 if left.any():
-                    near = rows[finder.kneighbors(sizes[left], return_distance=False)]
-                    out[index[left]] = test.naive_s[index[left]] / utilisation[near].mean(axis=1)
+                    out[index[left]] = test.naive_s[index[left]] / near(sizes[left])
                     open_rows[index] = False
     return out

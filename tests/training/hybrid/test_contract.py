@@ -1,4 +1,4 @@
-"""A model is opened only for the columns and terms it was trained for; it says with which constants it was made."""
+"""A model is opened only for the columns and terms it was trained for, and says with which constants it was made."""
 
 from __future__ import annotations
 

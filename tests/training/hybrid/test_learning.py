@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.errors import InputError
 from kernelcast.features.describe import describe
+from kernelcast.training.adapting.adapted import AdaptedFamily
 from kernelcast.training.hybrid.bands import FEWEST_SCORES, Bands, fit_bands
 from kernelcast.training.hybrid.calibration import TERMS, fit_calibration
-from kernelcast.training.hybrid.compare import compare_split
+from kernelcast.training.hybrid.compare import Comparison, compare_split
 from kernelcast.training.hybrid.domain import fit_domain
+from kernelcast.training.hybrid.family import FamilyModel, by_family, sizes_of
 from kernelcast.training.hybrid.fit import fit_model, refit_model
-from kernelcast.training.hybrid.metrics import coverage, summary
+from kernelcast.training.hybrid.metrics import coverage, mape_of_log, summary
+from kernelcast.training.hybrid.model import Model
 from kernelcast.training.hybrid.nearest import nearest_utilisation_s
+from kernelcast.training.hybrid.protocol import LearnedFamily
 from kernelcast.training.learners.residual import to_residual, to_time
 from kernelcast.training.tables.splits import folds, holdout
 
@@ -100,6 +105,46 @@ def test_few_scores_give_an_unbounded_band_and_few_of_a_family_the_pooled_one() 
     assert pooled.tolist() == [False, True]
 
 
+def quantile_of_crepes(scores: np.ndarray, level: float) -> float:
+    from crepes import ConformalRegressor
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # too few scores: it warns, and answers that the band is unbounded
+        return float(ConformalRegressor().fit(scores).predict_int(np.zeros(1), confidence=level)[0, 1])
+
+
+@pytest.mark.parametrize("level", [0.5, 0.68, 0.8, 0.9, 0.95, 0.99])
+def test_half_widths_are_those_of_crepes_to_the_bit(level: float) -> None:
+    rng = np.random.default_rng(5)
+    for count in [*range(1, 40), 99, 100, 999, 4000]:
+        scores = np.sort(np.abs(rng.standard_t(3, count)))[::-1]
+        half, _ = Bands(scores).half_width(np.ones(1), np.array(["f"]), level)
+        assert half[0] == quantile_of_crepes(scores, level), count
+    assert np.isinf(Bands(np.zeros(0)).half_width(np.ones(1), np.array(["f"]), level)[0][0])
+
+
+def test_a_mean_of_log_errors_is_the_mean_relative_error() -> None:
+    predicted, measured = np.array([1.1, 0.8, 3.0]), np.array([1.0, 1.0, 2.0])
+    # errors 10 %, 20 %, 50 %
+    assert mape_of_log(np.log(measured / predicted)) == pytest.approx(0.8 / 3)
+
+
+def test_groups_come_by_family_in_their_order() -> None:
+    described = describe(made_up(40))
+    found = by_family(described.groups)
+    assert set(found) == {"vector_add", "vector_copy"}
+    assert [g for groups in found.values() for g in groups if g.family == "vector_add"] == found["vector_add"]
+    assert sum(len(g.index) for groups in found.values() for g in groups) == 40
+    assert sizes_of("vector_add") == ["n"]
+
+
+def test_families_however_learned_answer_what_a_model_asks() -> None:
+    asked = [name for name in (*vars(LearnedFamily), *LearnedFamily.__annotations__) if not name.startswith("_")]
+    assert {"calibrated_s", "beyond_s", "log_correction", "unsaid", "domain", "reference"} <= set(asked)
+    for kind in (FamilyModel, AdaptedFamily):
+        assert all(hasattr(kind, name) or name in kind.__dataclass_fields__ for name in asked), kind
+
+
 def made_up(rows: int = 500, seed: int = 0) -> pd.DataFrame:
     """Runs whose time is the baseline times a factor that depends on the size, with 2 % noise."""
     rng = np.random.default_rng(seed)
@@ -119,8 +164,20 @@ def frame() -> pd.DataFrame:
     return made_up()
 
 
-def test_the_hybrid_learns_what_the_equations_miss_and_its_band_covers(frame: pd.DataFrame) -> None:
-    comparison = compare_split(frame, fraction=0.3)
+@pytest.fixture(scope="module")
+def comparison(frame: pd.DataFrame) -> Comparison:
+    """A model of seven tenths of the frame, scored on the rest: fitted once, and not to be changed."""
+    return compare_split(frame, fraction=0.3)
+
+
+@pytest.fixture(scope="module")
+def model(comparison: Comparison) -> Model:
+    return comparison.models["h200"]
+
+
+def test_the_hybrid_learns_what_the_equations_miss_and_its_band_covers(
+    frame: pd.DataFrame, comparison: Comparison
+) -> None:
     total = comparison.records[0]
     assert total["kernel"] == "all"
     assert total["n"] == len(comparison.rows)
@@ -133,21 +190,19 @@ def test_the_hybrid_learns_what_the_equations_miss_and_its_band_covers(frame: pd
 
 
 def test_training_is_deterministic(frame: pd.DataFrame) -> None:
-    small = frame.head(200)
+    small = frame.head(120)
     described = describe(small)
     first, second = (fit_model(small, seed=3).predict(described).predicted_s for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_refit_keeps_the_bands_of_the_checked_model(frame: pd.DataFrame) -> None:
-    checked = fit_model(frame.head(300))
-    again = refit_model(frame, checked)
-    assert again.bands is checked.bands
-    assert again.families["vector_add"].rows > checked.families["vector_add"].rows
+def test_a_refit_keeps_the_bands_of_the_checked_model(frame: pd.DataFrame, model: Model) -> None:
+    again = refit_model(frame, model)
+    assert again.bands is model.bands
+    assert again.families["vector_add"].rows > model.families["vector_add"].rows
 
 
-def test_out_of_domain_rows_are_flagged_widened_and_explained(frame: pd.DataFrame) -> None:
-    model = fit_model(frame)
+def test_out_of_domain_rows_are_flagged_widened_and_explained(frame: pd.DataFrame, model: Model) -> None:
     row = frame.iloc[:1].drop(columns="time_s")
     far = row.assign(params=json.dumps({"n": 40_000_000_000}))
     new_code = row.assign(implementation="never_seen")

@@ -78,8 +78,10 @@ def test_far_outside_it_answers_as_at_the_edge() -> None:
     assert np.all(np.isfinite(net.predict(np.full((1, x.shape[1]), np.nan))))
 
 
-def test_large_families_carry_a_network_that_survives_its_file() -> None:
-    x, y, _ = _surface(PROCESS_UP_TO + 1, noise=0.05)
+def test_large_families_carry_a_network_that_survives_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NETWORK_FROM", "PROCESS_UP_TO"):
+        monkeypatch.setattr(f"kernelcast.training.learners.residual.{name}", 800)
+    x, y, _ = _surface(801, noise=0.05)
     residual = fit_residual(x, y)
     assert isinstance(residual.process, Network)
     sink = Sink()
