@@ -17,10 +17,9 @@ from pathlib import Path
 
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # sums of float32 follow the threads
 
+import kernelcast
 import numpy as np
 import pandas as pd
-
-import kernelcast
 from kernelcast.configs import folder
 
 TABLES = ("h200", "h200-more", "h200-kinds", "h200-holdout", "h200-repeat", "h200-repeat-2")

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-
 from kernelcast import predict_runs
 from kernelcast.analytic.baseline import baseline
 from kernelcast.analytic.platform import load_platform

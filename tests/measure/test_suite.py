@@ -96,8 +96,8 @@ def test_packaged_suite_is_complete() -> None:
     assert len({c.family for c in configs}) >= 40
     assert {c.kind[:2] for c in configs} == set(BUILDERS)  # nothing unknown, nothing left out
     assert {c.family for c in configs} == set(MEASURED)
-    # what shipped tables were measured of and journals are resumed by: costs come from the families' work in part, and a
-    # change there must not draw another suite under the same name
+    # shipped tables were measured of these and journals are resumed by them: sizes come from the families' work:
+    # a change of it must not draw another suite under the same name
     assert hashlib.sha1("\n".join(c.key for c in configs).encode()).hexdigest()[:12] == "f77e92e94ffb"
     held = {c.key for c in configs}
     again = load_suite("h200-repeat")
