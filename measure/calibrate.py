@@ -62,7 +62,7 @@ def calibrate(platform: Platform, source: str | Path) -> Calibration:
 def read_report(path: Path, platform: Platform) -> dict[str, Any]:
     """A microbenchmark report, checked. InputError naming the file and what is wrong."""
     try:
-        report = json.loads(path.read_text())
+        report: dict[str, Any] = json.loads(path.read_text())
         measured_on, units = report["platform"], report["units"]
         if not isinstance(report["results"], dict):
             raise TypeError("`results` is no mapping")

@@ -134,7 +134,7 @@ def fit_line(amount: ArrayLike, time_s: ArrayLike) -> Line:
     v, t = _points("copies by size", amount, time_s, 3)
 
     def error(x: FloatArray) -> FloatArray:
-        return np.log((np.exp(x[0]) + v * np.exp(x[1])) / t)
+        return np.asarray(np.log((np.exp(x[0]) + v * np.exp(x[1])) / t), dtype=np.float64)
 
     largest = int(np.argmax(v))
     x = least_squares(error, np.log([t.min(), t[largest] / v[largest]]), loss="soft_l1", f_scale=0.1).x

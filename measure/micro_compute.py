@@ -37,7 +37,7 @@ def vector_rates(g: Gpu, b: Bench) -> dict[str, dict[str, Any]]:
 
 def matrix_rates(g: Gpu, b: Bench) -> dict[str, dict[str, Any]]:
     """Square products through the vendor's library on random operands."""
-    from .cases_dense import gemm_cublas
+    from .families.dense import gemm_cublas
 
     found: dict[str, dict[str, Any]] = {precision: {} for precision in MATRIX}
     for precision in MATRIX:

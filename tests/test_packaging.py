@@ -58,10 +58,13 @@ def folder(module: str) -> str:
 
 
 def offences(known: Mapping[str, Path]) -> list[str]:
-    """Imports that go to the right, into an instrument or into the command line from outside of it."""
+    """Imports that go to the right, into nothing, an instrument, or the command line from outside of it."""
     found = []
     for name in sorted(known):
         for line, target in imports(name, known):
+            if target not in known:
+                found.append(f"{name}:{line} imports {target}, which is not there")
+                continue
             command = target.startswith("kernelcast.service.cli")
             inside = name.startswith("kernelcast.service.cli") or DOORS.get(name) == target
             measuring = folder(target) == "measure" and folder(name) == "service" and not inside
@@ -132,6 +135,10 @@ def test_an_import_to_the_right_is_seen_wherever_it_stands(tmp_path: Path) -> No
         "kernelcast.service.answer:2 imports kernelcast.measure.gpu",
         "kernelcast.service.answer:3 imports kernelcast.service.cli.main",
     ]
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features" / "four.py").write_text("def late():\n    from ..analytic.moved import x\n")
+    gone = "kernelcast.features.four:2 imports kernelcast.analytic.moved, which is not there"
+    assert gone in offences(modules(tmp_path))
     assert set(circle(known)) == {"kernelcast.training.two", "kernelcast.training.three"}
 
 

@@ -1,4 +1,4 @@
-"""Graphs: breadth-first search in three ways and all-pairs paths."""
+"""Graphs: breadth-first search in three ways, PageRank and all-pairs paths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..case import Builder, Case, Measured, Params, blocks, in_turn
+from ..case import TOLERANCE, Builder, Case, Measured, Params, blocks, in_turn
 from ..gpu import Gpu, Skip
 from ..groups import graph_group
 from ..rough import graph_cost, launches
@@ -128,8 +128,38 @@ def floydwarshall(g: Gpu, p: Params, precision: str) -> Case:
     return Case(call, check, 0.0, reset=lambda: dist.copy_(start))
 
 
+def pagerank_pull(g: Gpu, p: Params, precision: str) -> Case:
+    torch, m, damping = g.torch, graph(g, p, p["seed"]), 0.85
+    real = np.float64 if precision == "fp64" else np.float32
+    rank, share = g.rand(m.rows, precision=precision), g.empty(m.rows, precision=precision)
+    first = g.kernel("graph", "pagerank_share", precision)(blocks(m.rows), 256, np.int32(m.rows), m.start, rank, share)
+    second = g.kernel("graph", "pagerank_pull", precision)(
+        blocks(m.rows * g.warp), 256, np.int32(m.rows), real(damping), m.start, m.col, share, rank
+    )
+
+    def call() -> None:
+        for _ in range(p["iterations"]):
+            first()
+            second()
+
+    def check() -> float:
+        rank.copy_(g.rand(m.rows, precision=precision))
+        want, degree = rank.double().clone(), (m.start[1:] - m.start[:-1]).double()
+        call()
+        for _ in range(p["iterations"]):
+            part = torch.where(degree > 0, want / degree.clamp_min(1), 0.0)
+            sums = torch.zeros(m.rows, dtype=torch.float64, device="cuda").index_add_(
+                0, m.row.long(), part[m.col.long()]
+            )
+            want = (1 - damping) / m.rows + damping * sums
+        return g.error(rank, want)
+
+    return Case(call, check, TOLERANCE[precision] * 5, params={**degrees(m), "iterations": p["iterations"]}, keep=[m])
+
+
 FAMILIES: tuple[Measured, ...] = (
     Measured("bfs", {way: _bfs(way) for way in ("level_scan", "top_down", "direction_optimising")}, graph_cost,
              graph_group, "bfs", launches_vary=True),
+    Measured("pagerank", {"pull_warp": pagerank_pull}, graph_cost, graph_group, "bfs", launches_vary=True),
     Measured("floydwarshall", {"step_launch": floydwarshall}, lambda p: launches(12.0 * p["nodes"] ** 2, p["nodes"])),
 )  # fmt: skip

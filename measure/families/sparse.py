@@ -1,4 +1,4 @@
-"""Sparse matrices and meshes: products in five layouts, with many vectors, triangular solves, PageRank, corners."""
+"""Sparse matrices and meshes: products in five layouts, with many vectors, triangular solves, corners."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from ..case import TOLERANCE, Builder, Case, Measured, Params, blocks
 from ..gpu import Gpu, Skip
-from ..groups import graph_group, matrix_group
-from ..rough import graph_cost
-from ..sparse_inputs import Pattern, cached, degrees, from_pairs, graph, identity, matrix
+from ..groups import matrix_group
+from ..sparse_inputs import Pattern, cached, from_pairs, identity, matrix
 
 
 class _Operands:
@@ -296,35 +295,6 @@ def mesh_gather_scatter(g: Gpu, p: Params, precision: str) -> Case:
     return Case(call, check, TOLERANCE[precision] * 10)
 
 
-def pagerank_pull(g: Gpu, p: Params, precision: str) -> Case:
-    torch, m, damping = g.torch, graph(g, p, p["seed"]), 0.85
-    real = np.float64 if precision == "fp64" else np.float32
-    rank, share = g.rand(m.rows, precision=precision), g.empty(m.rows, precision=precision)
-    first = g.kernel("graph", "pagerank_share", precision)(blocks(m.rows), 256, np.int32(m.rows), m.start, rank, share)
-    second = g.kernel("graph", "pagerank_pull", precision)(
-        blocks(m.rows * g.warp), 256, np.int32(m.rows), real(damping), m.start, m.col, share, rank
-    )
-
-    def call() -> None:
-        for _ in range(p["iterations"]):
-            first()
-            second()
-
-    def check() -> float:
-        rank.copy_(g.rand(m.rows, precision=precision))
-        want, degree = rank.double().clone(), (m.start[1:] - m.start[:-1]).double()
-        call()
-        for _ in range(p["iterations"]):
-            part = torch.where(degree > 0, want / degree.clamp_min(1), 0.0)
-            sums = torch.zeros(m.rows, dtype=torch.float64, device="cuda").index_add_(
-                0, m.row.long(), part[m.col.long()]
-            )
-            want = (1 - damping) / m.rows + damping * sums
-        return g.error(rank, want)
-
-    return Case(call, check, TOLERANCE[precision] * 5, params={**degrees(m), "iterations": p["iterations"]}, keep=[m])
-
-
 def _entries(p: Params) -> tuple[float, float]:
     """What is drawn is rows and their mean: how many entries there are is known once the matrix is."""
     nnz, wide = p["rows"] * p["row_mean"], p.get("cols_dense", 1)
@@ -345,7 +315,6 @@ FAMILIES: tuple[Measured, ...] = (
     Measured("sptrsv", {"level": _sptrsv(False), "syncfree": _sptrsv(True)},
              lambda p: (0.0, 8.0 * p["rows"] * p["row_mean"] + 16.0 * p["rows"] + 4e4 * p["levels"]),
              launches_vary=True),
-    Measured("pagerank", {"pull_warp": pagerank_pull}, graph_cost, graph_group, "bfs", launches_vary=True),
     Measured("mesh_gather_scatter", {"zone_thread": mesh_gather_scatter},
              lambda p: (16.0 * p["nx"] * p["ny"], 60.0 * p["nx"] * p["ny"])),
 )  # fmt: skip
