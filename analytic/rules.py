@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ Columns = Mapping[str, NDArray[Any]]
 FLOOR = {"size": 1.0, "real": 0.0}
 LARGEST = {"size": 2.0**53, "real": 1e30}
 """Beyond these a number is no size of anything: counts would not be exact, products would overflow."""
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 ABSENT = ("", "nan", "None", "<NA>")
 """Words that say that nothing is said."""
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -88,61 +90,73 @@ def _distinct(cells: NDArray[Any]) -> set[Any]:
     return {cell for cell in found if cell is not None and cell == cell and str(cell) not in ABSENT}
 
 
+@cache
+def _spellings(words: tuple[str, ...]) -> dict[str, str]:
+    return {plain(word): word for word in words}
+
+
 def spelt(param: Param, cells: NDArray[Any]) -> NDArray[Any]:
     """Words of shape (n,) in the spelling of `param.words`; unknown ones, and parameters with none, as they are."""
     if not param.words:
         return cells
-    known = {plain(word): word for word in param.words}
     out = cells
-    for cell in _distinct(cells):
-        word = known.get(plain(str(cell)))
-        if word is not None and word != cell:
+    for cell in _distinct(cells).difference(param.words):
+        word = _spellings(param.words).get(plain(str(cell)))
+        if word is not None:
             out = out.copy() if out is cells else out
             out[cells == cell] = word
     return out
 
 
-def word_faults(param: Param, cells: NDArray[Any]) -> Iterator[Fault]:
+def word_faults(param: Param, cells: NDArray[Any]) -> list[Fault]:
     """Words that are none of `param.words`; of a parameter that is `open`, those that are nearly one."""
-    known = {plain(word) for word in param.words}
-    unknown = {str(cell): cell for cell in _distinct(cells) if param.words and plain(str(cell)) not in known}
-    for word in sorted(unknown):
-        if not param.open or mistyped(plain(word), param.words):
-            where = np.array([str(cell) == word for cell in cells.tolist()])
-            yield Fault(param.name, where, f"is {word[:40]!r}{nearest_names(word, param.words)}")
+    if not param.words:
+        return []
+    known = _spellings(param.words)
+    unknown = {str(cell) for cell in _distinct(cells).difference(param.words) if plain(str(cell)) not in known}
+    return [
+        Fault(param.name, np.array([str(cell) == word for cell in cells.tolist()]),
+              f"is {word[:40]!r}{nearest_names(word, param.words)}")
+        for word in sorted(unknown) if not param.open or mistyped(plain(word), param.words)
+    ]  # fmt: skip
 
 
-def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False) -> Iterator[Fault]:
-    """Numbers that are no such parameter; NaN (not given) is none of them. whole: sizes must be integers."""
-    floor = FLOOR.get(param.kind, -math.inf)
-    at_least = f" and at least {floor:g}" if math.isfinite(floor) else ""
-    with np.errstate(invalid="ignore"):
-        yield Fault(param.name, np.isinf(values) | (values < floor), f"must be finite{at_least}")
-        largest = LARGEST.get(param.kind, math.inf)
-        yield Fault(param.name, values > largest, "is too large for the size of anything")
-        if whole and param.kind == "size":
-            broken = np.isfinite(values) & (values != np.floor(values))
-            yield Fault(param.name, broken, "must be a whole number, at least 1")
+def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False) -> list[Fault]:
+    """Rules that numbers break; NaN (not given) breaks none. whole: sizes must be integers."""
+    floor, largest = FLOOR.get(param.kind, -LARGEST_DOUBLE), LARGEST.get(param.kind, LARGEST_DOUBLE)
+    out = []
+    if not ((values >= floor) & (values <= largest) | np.isnan(values)).all():
+        at_least = f" and at least {floor:g}" if param.kind in FLOOR else ""
+        out = [Fault(param.name, np.isinf(values) | (values < floor), f"must be finite{at_least}"),
+               Fault(param.name, values > largest, "is too large for the size of anything")]  # fmt: skip
+    if whole and param.kind == "size":
+        broken = np.isfinite(values) & (values != np.floor(values))
+        out.append(Fault(param.name, broken, "must be a whole number, at least 1"))
+    return [fault for fault in out if fault.where.any()]
 
 
 def faults(family: Family, columns: Columns, *, whole: bool = False, complete: bool = True,
-           given: Collection[str] = ()) -> Iterator[Fault]:  # fmt: skip
-    """What is wrong with n configurations, rule by rule, also rules that no row breaks.
+           given: Collection[str] = ()) -> list[Fault]:  # fmt: skip
+    """The rules that n configurations break, parameter by parameter.
 
     columns: an array of shape (n,) for every parameter, `derive` applied, numbers with NaN where not given. complete:
     whether required parameters must be there. given: parameters whose NaN were written down as such.
     """
-    from .work import usage
+    out: list[Fault] = []
+    with np.errstate(invalid="ignore"):
+        for param in family.params:
+            values = columns[param.name]
+            if is_word(param):
+                out += word_faults(param, values)
+                continue
+            missing = np.isnan(values) if complete and param.required else None
+            if missing is not None and missing.any():
+                from .work import usage
 
-    for param in family.params:
-        values = columns[param.name]
-        if is_word(param):
-            yield from word_faults(param, values)
-            continue
-        if complete and param.required:
-            what = "is not a number (NaN)" if param.name in given else "is missing"
-            yield Fault(param.name, np.isnan(values), f"{what}; {usage(family)}")
-        yield from number_faults(param, values, whole)
+                what = "is not a number (NaN)" if param.name in given else "is missing"
+                out.append(Fault(param.name, missing, f"{what}; {usage(family)}"))
+            out += number_faults(param, values, whole)
+    return out
 
 
 def contradictions(family: Family, columns: Columns) -> NDArray[Any]:

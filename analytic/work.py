@@ -195,12 +195,15 @@ def stated(family: Family, raw: Mapping[str, Any], n: int) -> tuple[dict[str, ND
     out: dict[str, NDArray[Any]] = {}
     unreadable: list[Fault] = []
     for param in family.params:
+        if param.name not in raw:
+            out[param.name] = np.full(n, None, dtype=object) if is_word(param) else np.full(n, np.nan)
+            continue
         if is_word(param):
-            cells = np.atleast_1d(np.asarray(raw.get(param.name), dtype=object))
+            cells = np.atleast_1d(np.asarray(raw[param.name], dtype=object))
             cells = np.broadcast_to(cells, (n,)) if cells.size in (1, n) else cells
             out[param.name] = spelt(param, cells).copy()
             continue
-        values, bad = numbers(raw.get(param.name, np.nan))
+        values, bad = numbers(raw[param.name])
         out[param.name] = np.broadcast_to(values, (n,)).copy()
         if bad.any():
             unreadable.append(Fault(param.name, np.broadcast_to(bad, (n,)), "is not a number"))
@@ -231,8 +234,7 @@ def arguments(family: Family, raw: Mapping[str, Any], where: str | None = None) 
         raise InputError(f"{where}: parameter {fault.name!r} must be a number, not {cells[np.argmax(fault.where)]!r}")
     out = completed(family, given)
     for fault in faults(family, out, given=raw):
-        if fault.where.any():
-            raise InputError(f"{where}{_first(fault.where)}: {fault.of(out[fault.name])}")
+        raise InputError(f"{where}{_first(fault.where)}: {fault.of(out[fault.name])}")
     for param in family.params:
         if param.default is not None and not is_word(param):
             out[param.name][np.isnan(out[param.name])] = float(param.default)

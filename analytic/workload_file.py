@@ -12,10 +12,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from .errors import InputError, nearest_names
 from .families import FAMILIES
+from .rules import word_faults
 from .strict_yaml import read_yaml
 from .units import parse_quantity
 from .work import PRECISION_BYTE, Param, usage
@@ -194,6 +196,9 @@ def _check_param(param: Param, value: Any) -> None:
               "list": "a list", "text": "a word"}  # fmt: skip
     if not fits[param.kind]:
         raise ValueError(f"params.{param.name}: {wanted[param.kind]} is needed, not {value!r:.40}")
+    if param.kind == "text":
+        for fault in word_faults(param, np.array([value], dtype=object)):
+            raise ValueError(f"params.{param.name}: {fault.words}")
 
 
 class Include(_Model):

@@ -104,7 +104,7 @@ def params_frame(rows: pd.DataFrame | pd.Series) -> pd.DataFrame:
 def _column(values: list[Any], codes: np.ndarray) -> np.ndarray:
     """Values of the distinct texts spread over the rows, float64 where every value present is a number."""
     if all(value is None or isinstance(value, bool | int | float) for value in values):
-        return np.array([np.nan if value is None else float(value) for value in values])[codes]
+        return np.asarray(np.array([np.nan if value is None else float(value) for value in values])[codes])
     distinct = np.empty(len(values), dtype=object)
     distinct[:] = [np.nan if value is None else value for value in values]
-    return distinct[codes]
+    return np.asarray(distinct[codes])

@@ -118,8 +118,7 @@ def _refuse_faults(family: Family, params: Mapping[str, Any], kernel: str) -> No
     """InputError for values that are none of their parameters, or that cannot hold together."""
     columns, _ = stated(family, {name: np.atleast_1d(_cell(value)) for name, value in params.items()}, 1)
     for fault in faults(family, columns, whole=True, complete=False):
-        if fault.where.any():
-            raise InputError(f"{kernel}: {fault.of(columns[fault.name])}")
+        raise InputError(f"{kernel}: {fault.of(columns[fault.name])}")
     said = contradictions(family, columns)[0]
     if said:
         raise InputError(f"{kernel}: {said}")

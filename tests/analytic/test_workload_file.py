@@ -38,6 +38,8 @@ FAULTS = {
     "unknown parameter": ("name: a, kernel: gemm, params: {q: 1}", r"\(a\)\.params\.q: unknown parameter"),
     "counts beside a family": ("name: a, kernel: gemm, flop: 3", r"\(a\)\.flop: not with kernel"),
     "parameter of a wrong kind": ("name: a, kernel: gemm, params: {m: [1]}", r"\(a\)\.params\.m: a whole number"),
+    "a word that means nothing": ("name: a, kernel: gather, params: {table: 9, n: 9, order: up}",
+                                  r"\(a\)\.params\.order: is 'up' \(valid: random, sorted\)"),
     "half a size": ("name: a, kernel: gemm, params: {m: 1.5}", r"\(a\)\.params\.m: a whole number, 1 or more"),
     "tile of a transform": ("name: a, kernel: fft, params: {n: 8}, tile: [64, 64, 64]", r"\(a\)\.tile: only a matrix"),
     "truth for a number": ("name: a, bytes: true", r"\(a\)\.bytes: a number in B is needed"),

@@ -79,7 +79,7 @@ def sorted_scores(scores: Floats) -> Floats:
     """Scores downwards; of very many, evenly spaced order statistics: the quantiles stay, the file shrinks."""
     ordered = np.sort(scores)[::-1]
     keep = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_SCORES)).round().astype(int))
-    return ordered[keep]
+    return np.asarray(ordered[keep])
 
 
 def class_labels(family: NDArray[Any], regime: NDArray[Any] | None) -> NDArray[Any]:

@@ -77,7 +77,7 @@ def extents(family: str, groups: Sequence[Group]) -> Iterator[tuple[int, tuple[s
 
 
 def _all_absent(group: Group, names: Sequence[str]) -> NDArray[np.bool_]:
-    return np.all([_missing(group, name) for name in names], axis=0)
+    return np.asarray(np.all([_missing(group, name) for name in names], axis=0))
 
 
 def _missing(group: Group, name: str, known: Sequence[str] | None = None) -> NDArray[np.bool_]:

@@ -166,7 +166,7 @@ def _chosen(frame: pd.DataFrame, described: Described, seed: int, most: int) -> 
     chosen = usable & np.asarray(rank["group"].isin(set(first["group"])))
     order = np.random.default_rng(seed).permutation(len(frame))
     place = rank.iloc[order].groupby(["family", "group"], sort=False).cumcount().sort_index().to_numpy()
-    return chosen & (place < MOST_OF_GROUP)
+    return np.asarray(chosen & (place < MOST_OF_GROUP))
 
 
 class _Counted:

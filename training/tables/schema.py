@@ -260,7 +260,10 @@ def _number_column(series: pd.Series, name: str, require_time: bool) -> tuple[pd
     else:
         return values, []
     rows = np.flatnonzero(wrong)
-    shown = lambda row: "empty" if raw[row] is None or raw[row] == "" else f"'{raw[row]}'"  # noqa: E731
+
+    def shown(row: int) -> str:
+        return "empty" if raw[row] is None or raw[row] == "" else f"'{raw[row]}'"
+
     return values, [_Fault(name, rows, lambda row: f"{shown(row)} {want}")]
 
 
