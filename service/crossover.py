@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,13 @@ from ..analytic.errors import InputError
 from ..analytic.families import family as find_family
 from ..analytic.platform import Platform, load_platform
 from ..analytic.validity import FloatArray
-from ..analytic.whatif import SWEEP_POINTS, TOLERANCE, Range, crossings
+from ..analytic.whatif import SWEEP_POINTS, TOLERANCE, Range, crossings, parse_range
+from ..training.hybrid.notes import joined
 from .answer import check_level
+from .names import is_application
+
+if TYPE_CHECKING:
+    from ..analytic.workload import Workload
 
 HYBRID_TOLERANCE = 1e-4
 """Models answer in steps: a finer position than this would only find the step's edge."""
@@ -118,7 +123,77 @@ def _check(candidates: Sequence[Candidate], ranges: Sequence[Range]) -> None:
                 raise InputError(f"{candidate.kernel}: unknown parameter {name!r} (valid: {', '.join(known)})")
 
 
+def range_of(name: str, low: float, high: float, whole: bool) -> Range:
+    """A range from two numbers. InputError for one that runs nowhere."""
+    found = parse_range(name, f"{low}..{high}", whole)
+    assert found is not None
+    return found
+
+
+CALL_WORDS = ("precision", "implementation", "cache")
+"""What describes a call beside the sizes of its kernel."""
+
+
+def candidates_of(family: str, given: Mapping[str, Any], platforms: Sequence[str], variant: Mapping[str, Any],
+                  cache: str, words: str = "") -> list[Candidate]:  # fmt: skip
+    """The platforms' candidates, and where something varies that of the last platform with it.
+
+    given: parameters and `CALL_WORDS` of all. variant: those that the second one changes, or `kernel`. words: its name.
+    """
+    plain = [_candidate(family, given, name, cache, name) for name in platforms]
+    if not variant:
+        return plain
+    label = f"{platforms[-1]} with {words or ', '.join(f'{key}={value}' for key, value in variant.items())}"
+    changed = {**given, **{key: value for key, value in variant.items() if key != "kernel"}}
+    other = _candidate(variant.get("kernel", family), changed, platforms[-1], cache, label)
+    return [*plain[:1], other] if len(platforms) <= 2 else [*plain, other]
+
+
+def _candidate(family: str, given: Mapping[str, Any], platform: str, cache: str, label: str) -> Candidate:
+    sizes = {key: value for key, value in given.items() if key not in CALL_WORDS}
+    precision = given.get("precision") or find_family(family).precision
+    return Candidate(label, platform, family, precision, sizes, given.get("implementation"), given.get("cache", cache))
+
+
 def crossover(
+    family: str | Workload,
+    *,
+    platforms: Sequence[str],
+    sweep: Mapping[str, tuple[float, float]],
+    variant: Mapping[str, Any] | None = None,
+    level: float = 0.9,
+    cache: str = "warm",
+    model: str | None = None,
+    analytic: bool = False,
+    overrides: Mapping[str, str | float] | None = None,
+    **given: Any,
+) -> Crossover:
+    """The sizes at which one of two platforms, or of two variants of a kernel on one, overtakes the other.
+
+    family: a kernel family, or an application (a shipped name, a file or a Workload). sweep: parameter, of an
+    application `segment.field`, → (low, high) in SI units; several are swept together, in equal steps of their
+    logarithms. platforms: two, or one with a variant. variant: what the second one changes, {"precision": "fp8"} or
+    {"kernel": …}. given: the other parameters, precision, implementation. The rest as `predict` takes it. Raises
+    InputError for other than two candidates, nothing to sweep, or bad input.
+    """
+    if isinstance(family, str) and not is_application(family):
+        whole = {param.name: param.kind == "size" for param in find_family(family).params}
+        ranges = [range_of(name, *ends, whole=whole.get(name, True)) for name, ends in sweep.items()]
+        found = candidates_of(family, given, list(dict.fromkeys(platforms)), variant or {}, cache)
+        return crossover_of(found, ranges, level=level, model=model, analytic=analytic, overrides=overrides)
+    from ..analytic.workload import load_workload
+    from .crossover_application import application_crossover, field_of
+
+    if given or variant:
+        raise InputError("an application takes its sizes from its file and is compared on two platforms: no parameter "
+                         f"{next(iter([*given, *(variant or {})]))!r} and no variant")  # fmt: skip
+    loaded = load_workload(family) if isinstance(family, str) else family
+    ranges = [range_of(name, *ends, whole=field_of(loaded, name)[1]) for name, ends in sweep.items()]
+    return application_crossover(loaded, list(dict.fromkeys(platforms)), ranges, level=level, cache=cache, model=model,
+                                 analytic=analytic, overrides=overrides)  # fmt: skip
+
+
+def crossover_of(
     candidates: Sequence[Candidate],
     ranges: Sequence[Range],
     *,
@@ -166,7 +241,7 @@ def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: Tim
     if changed:
         made = ", ".join(f"{name}={value}" for name, value in changed.items())
         notes.append(f"with {made} set by hand{'' if analytic else ': the bands were not measured for that'}")
-    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, "; ".join(notes))
+    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, joined(notes))
 
 
 def _stretches(labels: Sequence[str], ranges: Sequence[Range], times: TimesAt, edges: list[dict[str, float]],

@@ -12,7 +12,7 @@ from kernelcast.analytic.errors import InputError
 from kernelcast.features.describe import describe
 from kernelcast.registry.store import model_files, read_model, write_model
 from kernelcast.training.adapting.transfer import ABSOLUTE, NAME, fit_transfer, unseen_platform
-from kernelcast.training.hybrid.model import NEW_ARCHITECTURE
+from kernelcast.training.hybrid.remarks import NEW_ARCHITECTURE
 from kernelcast.training.tables.schema import validate_runs
 
 if TYPE_CHECKING:
