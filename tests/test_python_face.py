@@ -94,7 +94,7 @@ def test_an_application_is_explained_and_compared(home: Path) -> None:
 def test_tiles_are_ranked_and_other_families_refused(stored: Path) -> None:
     ranked = kc.tiles("gemm", platform="h200", precision="bf16", m=4096, n=4096, k=4096, tiles=[(128, 128, 64)],
                       analytic=True)  # fmt: skip
-    assert [item.tile[:3] for item in ranked.tiles][0] == (128, 128, 64)
+    assert ranked.tiles[0].tile[:3] == (128, 128, 64) and ranked.tiles[0].predicted_s > 0.0
     with pytest.raises(kc.InputError, match="matrix product"):
         kc.tiles("fft", platform="h200", n=64)
 
