@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from .service.application import predict_workload
     from .service.batch import predict_runs
     from .service.compare import compare
-    from .service.crossover import crossover
-    from .service.explain import explain
+    from .service.face import crossover, explain
     from .service.families import families
     from .service.models import load_model, models, promote
     from .service.platforms import platforms
@@ -43,9 +42,9 @@ _HOME = {
     "Prediction": "service.answer",
     "predict_runs": "service.batch",
     "predict_workload": "service.application",
-    "explain": "service.explain",
+    "explain": "service.face",
     "tiles": "service.tiles",
-    "crossover": "service.crossover",
+    "crossover": "service.face",
     "families": "service.families",
     "train": "service.train",
     "compare": "service.compare",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,6 @@ from ..analytic.validity import FloatArray
 from ..analytic.whatif import SWEEP_POINTS, TOLERANCE, Range, crossings, parse_range
 from ..training.hybrid.notes import joined
 from .answer import check_level
-from .names import is_application
-
-if TYPE_CHECKING:
-    from ..analytic.workload import Workload
 
 HYBRID_TOLERANCE = 1e-4
 """Models answer in steps: a finer position than this would only find the step's edge."""
@@ -153,44 +149,6 @@ def _candidate(family: str, given: Mapping[str, Any], platform: str, cache: str,
     sizes = {key: value for key, value in given.items() if key not in CALL_WORDS}
     precision = given.get("precision") or find_family(family).precision
     return Candidate(label, platform, family, precision, sizes, given.get("implementation"), given.get("cache", cache))
-
-
-def crossover(
-    family: str | Workload,
-    *,
-    platforms: Sequence[str],
-    sweep: Mapping[str, tuple[float, float]],
-    variant: Mapping[str, Any] | None = None,
-    level: float = 0.9,
-    cache: str = "warm",
-    model: str | None = None,
-    analytic: bool = False,
-    overrides: Mapping[str, str | float] | None = None,
-    **given: Any,
-) -> Crossover:
-    """The sizes at which one of two platforms, or of two variants of a kernel on one, overtakes the other.
-
-    family: a kernel family, or an application (a shipped name, a file or a Workload). sweep: parameter, of an
-    application `segment.field`, → (low, high) in SI units; several are swept together, in equal steps of their
-    logarithms. platforms: two, or one with a variant. variant: what the second one changes, {"precision": "fp8"} or
-    {"kernel": …}. given: the other parameters, precision, implementation. The rest as `predict` takes it. Raises
-    InputError for other than two candidates, nothing to sweep, or bad input.
-    """
-    if isinstance(family, str) and not is_application(family):
-        whole = {param.name: param.kind == "size" for param in find_family(family).params}
-        ranges = [range_of(name, *ends, whole=whole.get(name, True)) for name, ends in sweep.items()]
-        found = candidates_of(family, given, list(dict.fromkeys(platforms)), variant or {}, cache)
-        return crossover_of(found, ranges, level=level, model=model, analytic=analytic, overrides=overrides)
-    from ..analytic.workload import load_workload
-    from .crossover_application import application_crossover, field_of
-
-    if given or variant:
-        raise InputError("an application takes its sizes from its file and is compared on two platforms: no parameter "
-                         f"{next(iter([*given, *(variant or {})]))!r} and no variant")  # fmt: skip
-    loaded = load_workload(family) if isinstance(family, str) else family
-    ranges = [range_of(name, *ends, whole=field_of(loaded, name)[1]) for name, ends in sweep.items()]
-    return application_crossover(loaded, list(dict.fromkeys(platforms)), ranges, level=level, cache=cache, model=model,
-                                 analytic=analytic, overrides=overrides)  # fmt: skip
 
 
 def crossover_of(

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..analytic.errors import KernelcastError
 from ..analytic.explain import Explanation, explain_baseline
 from ..analytic.platform import Platform
 from ..analytic.units import format_quantity
-from .answer import Answered, Prediction, answered
-from .names import is_application
-
-if TYPE_CHECKING:
-    from ..analytic.workload import Workload
+from .answer import Answered, Prediction
 
 STEP = 1.1
 """A parameter is raised by a tenth to see what it does."""
@@ -112,20 +108,3 @@ def explanation(asked: Answered) -> dict[str, Any]:
         "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
         "sensitivity": as_rows(sensitivities(asked)),
     }  # fmt: skip
-
-
-def explain(family: str | Workload, *, platform: str | Platform, **question: Any) -> dict[str, Any]:
-    """Why a kernel, or an application, takes the time it is predicted to take on a platform: a JSON-safe dictionary.
-
-    family, question: as `predict` takes them; of an application (a shipped name, a file or a Workload) as
-    `predict_workload` does. The dictionary is the prediction's with `steps` (words, seconds, equation), `binding` and
-    `to_move` (what binds, what would have to change), `bound_words`, `shares` of the terms, `hybrid_factor` and
-    `residual_factor` (predicted over analytic and over calibrated time) and `sensitivity` (relative change of the
-    analytic time with a platform parameter a tenth higher). Times in seconds. Raises InputError for bad input,
-    RefusedError where no honest prediction is possible.
-    """
-    if isinstance(family, str) and not is_application(family):
-        return explanation(answered(family, platform=platform, **question))
-    from .explain_application import explain_application
-
-    return explain_application(family, platform=platform, **question)

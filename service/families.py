@@ -49,7 +49,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 
 def _example(found: Family) -> dict[str, Any]:
-    given = {"precision": found.precision} | found.example
+    given: dict[str, Any] = {"precision": found.precision, **found.example}
     precision = given.pop("precision")
     words = [f"{name}={json.dumps(value) if isinstance(value, bool) else _shown(value)}"
              for name, value in given.items()]  # fmt: skip
