@@ -17,11 +17,19 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .analytic.errors import InputError, KernelcastError, RefusedError
     from .analytic.platform import Platform, load_platform
+    from .service.adapt import adapt, suggest
     from .service.answer import Prediction, predict
-    from .service.api import compare, platforms, predict_runs, train
     from .service.application import predict_workload
+    from .service.batch import predict_runs
+    from .service.compare import compare
+    from .service.face import crossover, explain
     from .service.families import families
+    from .service.models import load_model, models, promote
+    from .service.platforms import platforms
+    from .service.tiles import tiles
+    from .service.train import train
     from .training.hybrid.model import Model
+    from .training.hybrid.notes import Note
 
 _HOME = {
     "InputError": "analytic.errors",
@@ -29,32 +37,50 @@ _HOME = {
     "RefusedError": "analytic.errors",
     "Platform": "analytic.platform",
     "load_platform": "analytic.platform",
+    "platforms": "service.platforms",
     "predict": "service.answer",
     "Prediction": "service.answer",
-    "predict_runs": "service.api",
+    "predict_runs": "service.batch",
     "predict_workload": "service.application",
-    "train": "service.api",
-    "compare": "service.api",
-    "platforms": "service.api",
+    "explain": "service.face",
+    "tiles": "service.tiles",
+    "crossover": "service.face",
     "families": "service.families",
+    "train": "service.train",
+    "compare": "service.compare",
+    "adapt": "service.adapt",
+    "suggest": "service.adapt",
+    "models": "service.models",
+    "promote": "service.models",
+    "load_model": "service.models",
     "Model": "training.hybrid.model",
+    "Note": "training.hybrid.notes",
 }
 
 __all__ = [
     "InputError",
     "KernelcastError",
     "Model",
+    "Note",
     "Platform",
     "Prediction",
     "RefusedError",
     "__version__",
+    "adapt",
     "compare",
+    "crossover",
+    "explain",
     "families",
+    "load_model",
     "load_platform",
+    "models",
     "platforms",
     "predict",
     "predict_runs",
     "predict_workload",
+    "promote",
+    "suggest",
+    "tiles",
     "train",
 ]
 

@@ -7,6 +7,7 @@ from others (an FP16 vector rate from the FP32 one, a sustained rate from a peak
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -259,15 +260,27 @@ def _aliases() -> dict[str, str]:
 
 
 def load_platform(name: str) -> Platform:
-    """Return a platform by id, alias, or path of a parameter file (anything ending in .yaml or .yml). Cached.
+    """Return a platform by id, alias, or path of a parameter file (anything ending in .yaml or .yml).
+
+    Kept, a file of yours until it changes, and shared between callers: change it by `with_overrides`, which copies.
 
     InputError for an unknown name, with the nearest ones.
     """
     if not isinstance(name, str):
         raise InputError(f"a platform is named by its id or the path of a parameter file, not by {name!r:.60}")
     if name.endswith((".yaml", ".yml")):
-        return load_platform_file(name)
+        try:
+            stat, folder = os.stat(name), os.getcwd()
+        except OSError:
+            return load_platform_file(name)  # which says what is wrong
+        return _load_unchanged(name, folder, stat.st_size, stat.st_mtime_ns, stat.st_ino)
     return _load_shipped(name if name in _shipped() else name.lower())
+
+
+@lru_cache(maxsize=64)
+def _load_unchanged(name: str, folder: str, size: int, changed_ns: int, number: int) -> Platform:
+    """The platform of a file as long as it is the same one: reading it costs as much as a prediction."""
+    return load_platform_file(name)
 
 
 @lru_cache(maxsize=64)

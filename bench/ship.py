@@ -11,7 +11,6 @@ corpora and shipped tables; published test sites stay out of it. Without a name 
 from __future__ import annotations
 
 import argparse
-import datetime
 import shutil
 import sys
 from pathlib import Path
@@ -20,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from .. import configs
 from ..analytic.errors import InputError, KernelcastError
 from ..analytic.platform import load_platform, platform_ids
-from ..registry.index import SHIPPED, TRANSFER, default_name, shipped_folder
+from ..registry.index import SHIPPED, default_name, shipped_folder
+from ..registry.origin import stamp
 from ..registry.store import write_model
 from ..service.train import fit_scored
+from ..training.hybrid.meta import TRANSFER
 from ..training.tables.shipped import read_tables, shipped_tables
 
 if TYPE_CHECKING:
@@ -151,13 +152,11 @@ def across_table() -> tuple[pd.DataFrame, list[str]]:
 
 def ship_transfer(seed: int = 0) -> Path:
     """Train the model across platforms and put it in place of the shipped one. Returns its folder."""
-    from .. import __version__
     from ..training.adapting.transfer import fit_transfer
 
     frame, names = across_table()
     model = fit_transfer(frame, seed=seed, most=MOST_ROWS, rounds=ROUNDS)
-    now = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
-    model.meta |= {"trained": now.isoformat(), "runs": " + ".join(names), "kernelcast": __version__}
+    model.meta |= stamp(" + ".join(names))
     folder = _put(model, TRANSFER)
     print(f"{TRANSFER}: {model.meta['rows']} rows of {', '.join(model.meta['platforms'])}, {_size_mb(folder):.2f} MB")
     for family, scores in sorted(model.meta["left_out"].items()):

@@ -150,11 +150,15 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
 
 
 def group_of(platform: Platform, family: Family, kernel: str, precision: str, cache: str, index: NDArray[np.intp],
-             raw: Mapping[str, NDArray[Any]], implementation: NDArray[Any]) -> Group:  # fmt: skip
-    """Baseline and features of rows whose parameters are arrays of shape (n,). InputError names parameter and row."""
+             raw: Mapping[str, NDArray[Any]], implementation: NDArray[Any], *, watched: Platform | None = None
+             ) -> Group:  # fmt: skip
+    """Baseline and features of rows whose parameters are arrays of shape (n,). InputError names parameter and row.
+
+    watched: a copy of `platform` in which the baseline looks its parameters up, so that somebody sees which.
+    """
     arrays = arguments(family, raw, kernel)
     work = work_of(family, arrays, precision)
-    base = baseline_of_work(family, work, precision, platform, cache=cache)
+    base = baseline_of_work(family, work, precision, watched or platform, cache=cache)
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation)
     counts = counts_of(family, arrays, precision, cache)
     return Group(platform, family.name, precision, cache, index, base, rows, counts,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from .promotion import Verdict, paired_better
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..training.hybrid.meta import Record
     from ..training.hybrid.model import Model
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class Duel:
     verdict: Verdict
 
 
-def record_of(train: pd.DataFrame, test: pd.DataFrame) -> dict[str, Any]:
+def record_of(train: pd.DataFrame, test: pd.DataFrame) -> Record:
     """What a model keeps for later duels: training groups, keys and relative errors of its held-out rows.
 
     test: comparison rows with `hybrid` and `time_s` from a model that saw none of their groups.
@@ -71,8 +71,8 @@ def duel(test: pd.DataFrame, champion: Model) -> Duel | None:
     from ..features.describe import describe
 
     error = np.full(len(test), np.nan)
-    record: Mapping[str, Any] = champion.meta.get("record") or {}
-    if "groups" not in record:
+    record = champion.meta.get("record")
+    if record is None:
         return None
     known = dict(zip(record["rows"].tolist(), record["error"].tolist(), strict=True))
     keys = row_keys(test)

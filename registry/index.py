@@ -11,14 +11,16 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..analytic.errors import InputError, KernelcastError, nearest_names
+from ..training.hybrid.meta import TRANSFER
 from .home import models_folder, write_whole
-from .store import MODEL_FILE, read_meta, read_model, verify_model, write_model
+from .opened import OPENED
+from .store import MODEL_FILE, read_meta, verify_model, write_model
 
 if TYPE_CHECKING:
     from ..training.hybrid.model import Model
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 CHAMPION_FILE = "champion.json"
 SHIPPED = "shipped"
 """Version of a model that came with the package."""
-TRANSFER = "_transfer"
-"""Folder of the shipped model across platforms."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -174,9 +174,31 @@ def find_entry(platform: str, name: str) -> Entry:
 
 
 def _opened(entry: Entry) -> Model:
-    model = read_model(entry.folder)
+    model = open_folder(entry.folder)
     model.meta["version"] = entry.version
     return model
+
+
+def open_folder(folder: Path) -> Model:
+    """The model of a folder, kept open until its files change; its `meta` is the caller's own. InputError if damaged.
+
+    Families and scores are shared with whoever else opened it: change nothing in them.
+    """
+    kept = OPENED.read(folder)
+    return replace(kept, meta=kept.meta.copy())
+
+
+def model_folder(name: str) -> Path:
+    """The folder of a model given by its path. InputError where it is none."""
+    folder = Path(name)
+    if not (folder / MODEL_FILE).is_file():
+        raise InputError(f"{name}: no model folder (it has no {MODEL_FILE})")
+    return folder
+
+
+def is_path(name: str) -> bool:
+    """Whether a model is named by the path of its folder, and not by NAME or NAME@VERSION."""
+    return "/" in name or "\\" in name
 
 
 def open_champion(platform: str) -> Model | None:
@@ -199,11 +221,8 @@ def open_transfer() -> Model | None:
 
 def open_model(platform: str, name: str) -> Model:
     """A model by NAME, NAME@VERSION or path of its folder. InputError where there is none for the platform."""
-    folder = Path(name)
-    if "/" in name or "\\" in name:
-        if not (folder / MODEL_FILE).is_file():
-            raise InputError(f"{name}: no model folder (it has no {MODEL_FILE})")
-        model = read_model(folder)
+    if is_path(name):
+        model = open_folder(model_folder(name))
         if model.platform != platform:
             raise InputError(f"{name}: a model for {model.platform}, not for {platform}")
         return model

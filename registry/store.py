@@ -205,8 +205,8 @@ class LazyFamilies(Mapping[str, "FamilyModel"]):
         self._loaded: dict[str, FamilyModel] = {}
 
     def __getitem__(self, name: str) -> FamilyModel:
-        if name not in self._loaded:
-            self._loaded[name] = self._files.unpack(self._entries[name])
+        if name not in self._loaded:  # two threads may both read it: the first one's is kept
+            self._loaded.setdefault(name, self._files.unpack(self._entries[name]))
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:

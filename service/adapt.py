@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..analytic.errors import InputError, nearest_names
 from ..analytic.platform import Platform, load_platform
-from ..registry import index, tracking
-from ..registry.home import check_writable, models_folder
+from ..registry import index
+from ..registry.origin import origin
 from ..registry.promotion import Verdict, paired_better
-from ..registry.store import MODEL_FILE, read_model
+from ..registry.publish import Trained, check_store, publish
 from ..training.tables.shipped import shipped_tables
-from .train import Trained, _keep, _version, parameters_digest
+from .batch import check_frame, checked_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +23,44 @@ if TYPE_CHECKING:
 
 ALONE = "parameters"
 """Name that asks for no source at all: the parameter file alone."""
+
+
+def adapt(frame: pd.DataFrame, *, platform: str | Platform, source: str | None = None, name: str | None = None,
+          register: bool = True, seed: int = 0) -> Model:  # fmt: skip
+    """Adapt to a platform from a few measured runs of it (time_s in seconds), starting from another model.
+
+    source: NAME, NAME@VERSION, a model folder or a platform (its champion); the shipped model across platforms where
+    left out, `parameters` for the parameter file alone. name: `kernelcast-PLATFORM-adapted` where left out. register:
+    store and track it, and make it the champion where there is none, or where it is better on runs left out. Raises
+    InputError for a bad table or store, an unknown source, or where no run is of the platform.
+    """
+    return adapt_platform(checked_runs(frame), platform, source=source, name=name, runs="table", seed=seed,
+                          register=register).model  # fmt: skip
+
+
+def suggest(platform: str | Platform, n: int = 20, *, source: str | None = None, candidates: pd.DataFrame | None = None,
+            measured: pd.DataFrame | None = None, families: Sequence[str] = (), seed: int = 0
+            ) -> pd.DataFrame:  # fmt: skip
+    """The n runs to measure on a platform next, most telling first: a run table without times.
+
+    source: as `adapt` takes it. candidates: a table to choose from, the shipped runs where left out; `families`: only
+    these of it. measured: runs of the platform that are there already. Adds expected_s, the time [s] as the source has
+    it. Raises InputError where there is no candidate or n is less than 1.
+    """
+    from ..training.adapting.suggest import candidate_pool
+    from ..training.adapting.suggest import suggest as choose
+
+    target = load_platform(platform) if isinstance(platform, str) else platform
+    pool = candidate_pool(target.id) if candidates is None else candidates
+    for table in (pool, *([] if measured is None else [measured])):
+        check_frame(table)
+    if families:
+        pool = pool[pool["kernel"].isin(families)]
+        if pool.empty:
+            raise InputError(f"no candidate of {', '.join(families)}; give a table with --candidates FILE")
+    if measured is not None:
+        measured = measured[measured["platform"].astype(str) == target.id]
+    return choose(target, n, find_source(source, target.id), pool, measured=measured, seed=seed)
 
 
 def find_source(name: str | None, target: str) -> Model | None:
@@ -35,8 +73,8 @@ def find_source(name: str | None, target: str) -> Model | None:
         return None
     if name is None:
         return index.open_transfer()
-    if "/" in name or "\\" in name:
-        return read_model(_model_folder(name))
+    if index.is_path(name):
+        return index.open_folder(index.model_folder(name))
     wanted, _, version = name.partition("@")
     known = index.entries()
     fitting = [e for e in known if e.name == wanted and (not version or e.version == version)]
@@ -49,15 +87,6 @@ def find_source(name: str | None, target: str) -> Model | None:
         hint = nearest_names(name, names) if names else ""
         raise InputError(f"no model {name!r} to start from{hint}; --from {ALONE} starts from the parameter file alone")
     return champion
-
-
-def _model_folder(name: str) -> Any:
-    from pathlib import Path
-
-    folder = Path(name)
-    if not (folder / MODEL_FILE).is_file():
-        raise InputError(f"{name}: no model folder (it has no {MODEL_FILE})")
-    return folder
 
 
 def source_runs(source: Model | None, target: str, few: pd.DataFrame) -> pd.DataFrame | None:
@@ -80,24 +109,18 @@ def adapt_platform(few: pd.DataFrame, platform: Platform | str, *, source: str |
     left it out. InputError for an unknown source, no usable run, or a store that cannot be written.
     """
     from ..training.adapting.adapt import adapt_model
-    from ..training.tables.schema import runs_digest
 
     target = load_platform(platform) if isinstance(platform, str) else platform
     own = index.check_name(name or f"{index.default_name(target.id)}-adapted")
     if register:
-        check_writable(models_folder())
-        tracking.check_store()
+        check_store()
     start = find_source(source, target.id)
     here = few[few["platform"].astype(str) == target.id].reset_index(drop=True)
     model = adapt_model(few, target, start, source_rows=source_runs(start, target.id, few), name=own, seed=seed)
-    model.meta |= {
-        "trained": datetime.datetime.now(datetime.UTC).replace(microsecond=0).isoformat(), "runs": runs,
-        "runs_digest": runs_digest(here), "parameters_digest": parameters_digest(target), "kernelcast": _version(),
-        "heldout": _heldout(model),
-    }  # fmt: skip
+    model.meta |= {**origin(here, target, runs), "heldout": _heldout(model)}
     if not register:
         return Trained(model, None, False, "not registered")
-    return _keep(model, None, judge(model, here, target))
+    return publish(model, None, judge(model, here, target))
 
 
 def _heldout(model: Model) -> dict[str, Any]:

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
+from ..analytic.units import format_quantity
 from ..registry import index
+from ..registry.origin import parameters_digest
 from ..training.hybrid.encode import MISSING
+from ..training.hybrid.html import html_table
+from ..training.hybrid.meta import TRANSFER
+from ..training.hybrid.notes import Note, joined
 from .labels import judge_labels
 from .question import SEGMENT, Question, ask
 from .recorded import changed_parameters, used_parameters
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 ANALYTIC = "analytic"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction:
     """One predicted time with its band, and everything it rests on. Times in seconds; an unbounded band is None."""
 
@@ -41,8 +45,8 @@ class Prediction:
     lower_s: float | None
     upper_s: float | None
     level: float
-    in_domain: bool
-    note: str
+    notes: tuple[Note, ...]
+    """What a reader must know, one thing each: code for programs, words for people, factor on the band's half-width."""
     route: str
     model: str
     naive_s: float
@@ -59,9 +63,49 @@ class Prediction:
     changed: list[dict[str, Any]] = field(default_factory=list)
     """Those set by hand, and those that followed: name, value, unit, source, note (what it was), used or not."""
 
+    @property
+    def in_domain(self) -> bool:
+        """Whether nothing is noted that puts it outside of what its model was trained for."""
+        return not any(note.outside for note in self.notes)
+
+    @property
+    def note(self) -> str:
+        """The notes in one line."""
+        return joined(self.notes)
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe dictionary: no NaN, no infinity."""
-        return {name: _json_safe(getattr(self, name)) for name in self.__dataclass_fields__}
+        """JSON-safe dictionary: no NaN, no infinity. `notes` as code, words and factor, and joined in `note`."""
+        out: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            if name == "notes":
+                out |= {"in_domain": self.in_domain, "note": self.note, name: [note.to_dict() for note in self.notes]}
+            else:
+                out[name] = getattr(self, name)
+        return {name: _json_safe(value) for name, value in out.items()}
+
+    def band_words(self) -> str:
+        """`1.42 ms (90 % band 1.4 ms … 1.45 ms)`."""
+        shown = format_quantity(self.predicted_s, "s")
+        if self.lower_s is None or self.upper_s is None:
+            return f"{shown} (no band)"
+        lower, upper = format_quantity(self.lower_s, "s"), format_quantity(self.upper_s, "s")
+        return f"{shown} ({100 * self.level:g} % band {lower} … {upper})"
+
+    def __repr__(self) -> str:
+        """`<Prediction gemm on h200: 1.42 ms (90 % band 1.4 ms … 1.45 ms)>`."""
+        return f"<Prediction {self.kernel} on {self.platform}: {self.band_words()}>"
+
+    def _repr_html_(self) -> str:
+        """The prediction as a table, for a notebook."""
+        sizes = " ".join(f"{name}={value}" for name, value in self.params.items())
+        rows = [
+            ("question", f"{self.precision} {sizes}, cache {self.cache}"), ("predicted", self.band_words()),
+            ("analytic", f"{format_quantity(self.baseline_s, 's')} ({self.route})"),
+            ("physical bound", f"{format_quantity(self.bound['seconds'], 's')} ({self.bound['limit']})"),
+            ("model", self.model), ("implementation", self.implementation or "-"),
+            ("in domain", "yes" if self.in_domain else "no"), *(("note", note.words) for note in self.notes),
+        ]  # fmt: skip
+        return html_table(f"{self.kernel} on {self.platform}", (), rows)
 
 
 def _json_safe(value: Any) -> Any:
@@ -91,23 +135,17 @@ def resolve_model(platform: Platform, model: Model | str | None) -> Model | None
         return found if found is not None or platform.as_published else index.open_transfer()
     if isinstance(model, str):
         return index.open_model(platform.id, model)
-    if model.platform not in (platform.id, index.TRANSFER):
+    if model.platform not in (platform.id, TRANSFER):
         raise InputError(f"model {model.name} is for {model.platform}, not for {platform.id}")
     return model
 
 
 @dataclass
 class Answer:
-    """Predictions of n described rows on one platform; arrays of shape (n,)."""
+    """Predictions of n described rows on one platform, and the model they are of."""
 
     predicted: Predicted
     model: str
-    note: NDArray[Any]
-
-
-def _join(notes: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
-    for i in np.flatnonzero(where):
-        notes[i] = f"{notes[i]}; {text}" if notes[i] else text
 
 
 def _name_reference(described: Described, predicted: Predicted, platform: Platform) -> None:
@@ -122,19 +160,19 @@ def _name_reference(described: Described, predicted: Predicted, platform: Platfo
 def _analytic(described: Described, model: Model | None, level: float) -> Predicted:
     """The baseline itself; its band is that of the analytic errors on the model's training rows, if there is one."""
     from ..training.hybrid.bands import Bands
-    from ..training.hybrid.model import Predicted
-    from ..training.learners.residual import to_time
+    from ..training.hybrid.model import nothing_predicted
 
-    n = described.baseline_s.size
-    base = described.baseline_s
-    half = np.full(n, np.inf)
+    size = described.baseline_s.size
+    half = np.full(size, np.inf)
     if model is not None:
-        half = Bands(model.analytic_scores).half_width(np.ones(n), np.full(n, ANALYTIC), level)[0]
-    implementation = np.full(n, "", dtype=object)
+        half = Bands(model.analytic_scores).half_width(np.ones(size), np.full(size, ANALYTIC), level)[0]
+    implementation = np.full(size, "", dtype=object)
     for group in described.groups:
         implementation[group.index] = group.rows.categories["implementation"]
-    return Predicted(base.copy(), to_time(-half, base), to_time(half, base), base.copy(), np.full(n, np.nan),
-                     np.zeros(n, dtype=bool), np.full(n, "", dtype=object), implementation)  # fmt: skip
+    out = nothing_predicted(size)
+    base = described.baseline_s
+    out.put(np.arange(size), base, half, base, np.full(size, np.nan), implementation)
+    return out
 
 
 def answer(
@@ -151,8 +189,6 @@ def answer(
 
     left_open: see `Model.predict`.
     """
-    from .train import parameters_digest
-
     found = resolve_model(platform, model)
     plain = analytic or found is None
     if plain or found is None:
@@ -161,20 +197,31 @@ def answer(
     else:
         predicted, label = found.predict(described, level, left_open=left_open), index.label(found)
     _name_reference(described, predicted, platform)
-    every = np.isfinite(predicted.predicted_s)
-    notes = predicted.note
+    every, say = np.isfinite(predicted.predicted_s), predicted.notes.say
     if found is None:
-        _join(notes, every, f"analytic only: no model for {platform.id}, so no band")
+        say("analytic_only", every, f"analytic only: no model for {platform.id}, so no band", outside=True)
     elif plain:
-        _join(notes, every, f"analytic only, band from the analytic errors on the runs of {index.label(found)}")
+        say("analytic_only", every, "analytic only, band from the analytic errors on the runs of "
+            f"{index.label(found)}", outside=True)  # fmt: skip
     if overridden:
-        _join(notes, every, f"with {', '.join(overridden)} set by hand: the band was not measured for that")
-        predicted.in_domain[:] = False
+        say("set_by_hand", every, f"with {', '.join(overridden)} set by hand: the band was not measured for that",
+            outside=True)  # fmt: skip
     elif found is not None and found.meta.get("parameters_digest", "") not in ("", parameters_digest(platform)):
-        _join(notes, every, f"the parameters of {platform.id} have changed since {index.label(found)} was trained")
-        predicted.in_domain[:] = False
-    _join(notes, described.guard & every, "guard: the analytic time was below the physical bound and was lifted to it")
-    return Answer(predicted, label, notes)
+        say("parameters_changed", every,
+            f"the parameters of {platform.id} have changed since {index.label(found)} was trained", outside=True)
+    say("guard", described.guard & every, "guard: the analytic time was below the physical bound and was lifted to it")
+    return Answer(predicted, label)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question, what it was turned into on the way, and its prediction: for what explains or ranks it."""
+
+    question: Question
+    platform: Platform
+    """As changed for the question."""
+    described: Described
+    prediction: Prediction
 
 
 def predict(
@@ -190,13 +237,35 @@ def predict(
     overrides: Mapping[str, str | float] | None = None,
     **params: Any,
 ) -> Prediction:
-    """Time of one configuration on one platform, with a band at `level`.
+    """Time [s] of one kernel call on one platform, with a band that holds it at `level`.
 
-    params: the family's parameters as SI numbers. precision: the family's usual one where left out. model: a Model, or
-    NAME, NAME@VERSION or a folder; the platform's champion where left out. overrides: platform parameters to change
-    for this prediction ({"hbm_peak_bw": "6 TB/s"}). Raises InputError for bad input, RefusedError where no honest
-    prediction is possible.
+    family: a kernel family (`gemm`), or any name where `flops` and `bytes` are given. platform: id, alias, path of a
+    parameter file, or a Platform. precision: the family's usual one where left out. level: between 0 and 1. cache:
+    `warm` or `cold`, the last-level cache before the call. implementation: whose kernel; else the vendor's library.
+    model: a Model, or NAME, NAME@VERSION or a folder; the platform's champion where left out. analytic: the physical
+    baseline alone. overrides: platform parameters to change for this prediction ({"hbm_peak_bw": "6 TB/s"}; numbers
+    are SI). params: the family's parameters, counts and SI numbers. Raises InputError for bad input, RefusedError where
+    no honest prediction is possible.
     """
+    asked = answered(family, platform=platform, precision=precision, level=level, cache=cache, model=model,
+                     implementation=implementation, analytic=analytic, overrides=overrides, **params)  # fmt: skip
+    return asked.prediction
+
+
+def answered(
+    family: str,
+    *,
+    platform: str | Platform,
+    precision: str | None = None,
+    level: float = 0.9,
+    cache: str = "warm",
+    implementation: str | None = None,
+    model: Model | str | None = None,
+    analytic: bool = False,
+    overrides: Mapping[str, str | float] | None = None,
+    **params: Any,
+) -> Answered:
+    """`predict`, with what the prediction was made from."""
     level = check_level(level)
     target = platform if isinstance(platform, Platform) else load_platform(platform)
     if overrides:
@@ -204,17 +273,15 @@ def predict(
     question = ask(family, params, precision, cache, implementation)
     described, used = question.described(target)
     found = resolve_model(target, model)
-    notes = judge_labels(question, found, analytic)
+    said = judge_labels(question, found, analytic)
     given = answer(described, target, level=level, model=found, analytic=analytic, overridden=tuple(overrides or ()))
-    return _prediction(question, target, described, given, level, used, notes)
+    return Answered(question, target, described, _prediction(question, target, described, given, level, used, said))
 
 
 def _prediction(question: Question, platform: Platform, described: Described, given: Answer, level: float,
-                used: tuple[str, ...], said: tuple[str, ...]) -> Prediction:  # fmt: skip
-    group = described.groups[0]
-    base, predicted = group.baseline, given.predicted
+                used: tuple[str, ...], said: tuple[Note, ...]) -> Prediction:  # fmt: skip
+    base, predicted = described.groups[0].baseline, given.predicted
     bounded = bool(np.isfinite(predicted.upper_s[0]))
-    notes = [text for text in (*question.notes, str(given.note[0]), *said) if text]
     bound = base.bound
     return Prediction(
         platform=platform.id,
@@ -228,8 +295,7 @@ def _prediction(question: Question, platform: Platform, described: Described, gi
         lower_s=float(predicted.lower_s[0]) if bounded else None,
         upper_s=float(predicted.upper_s[0]) if bounded else None,
         level=level,
-        in_domain=bool(predicted.in_domain[0]) and question.known,
-        note="; ".join(notes),
+        notes=(*question.notes, *predicted.notes.of(0), *said),
         route=base.route,
         model=given.model,
         naive_s=float(described.naive_s[0]),

@@ -12,6 +12,7 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.workload import SegmentTime, Workload, WorkloadTime, load_workload, workload_baseline
 from ..analytic.workload_file import Segment
+from ..training.hybrid.notes import Note, joined
 from .answer import ANALYTIC, Prediction, check_level, predict, resolve_model
 from .question import SEGMENT
 from .recorded import changed_parameters, recording, used_parameters
@@ -158,7 +159,7 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
     if on_host:
         once = time.time_s  # copies and synchronisations only
         host: dict[str, Any] = {"predicted_s": once, "lower_s": once, "upper_s": once, "in_domain": True,
-                                "note": "; ".join(time.notes), "model": ANALYTIC, "implementation": ""}  # fmt: skip
+                                "note": joined(time.notes), "model": ANALYTIC, "implementation": ""}  # fmt: skip
         return fields | host
     family, params = _asked(segment)
     precision = time.precision if segment.kernel is None else segment.precision or FAMILIES[family].precision
@@ -177,7 +178,7 @@ def _kept_analytic(given: Prediction, work_class: str) -> Prediction:
     time_s = given.baseline_s
     note = f"class {work_class} is stated, so the analytic time is taken; band of kernels known by FLOP and bytes alone"
     return replace(given, predicted_s=time_s, lower_s=min(given.lower_s, time_s), upper_s=max(given.upper_s, time_s),
-                   note=f"{given.note}; {note}" if given.note else note)  # fmt: skip
+                   notes=(*given.notes, Note("class_stated", note)))  # fmt: skip
 
 
 def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:
     upper = None if given.upper_s is None else given.upper_s * unit + host
     notes = dict.fromkeys(text for text in (*time.notes, given.note) if text)
     return {"predicted_s": given.predicted_s * unit + host, "lower_s": lower, "upper_s": upper,
-            "in_domain": given.in_domain, "note": "; ".join(notes), "model": given.model,
+            "in_domain": given.in_domain, "note": joined(notes), "model": given.model,
             "implementation": given.implementation if time.route.endswith(f"({given.kernel})") else ""}  # fmt: skip
 
 
@@ -234,7 +235,7 @@ def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list
         deciding_segment=longest.name,
         deciding_limit=longest.limit,
         in_domain=all(part.in_domain for part in parts),
-        note="; ".join(notes),
+        note=joined(notes),
         model=", ".join(dict.fromkeys(part.model for part in parts)),
         terms=base.terms,
         extra=dict(base.extra),

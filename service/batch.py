@@ -12,13 +12,13 @@ from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import load_platform
 from ..features.checks import row_faults
-from .answer import Answer, answer, check_level
+from .answer import answer, check_level
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..analytic.platform import Platform
-    from ..training.hybrid.model import Model
+    from ..training.hybrid.model import Model, Predicted
 
 COLUMNS = (
     "implementation", "cache", "baseline_s", "predicted_s", "lower_s", "upper_s", "level", "in_domain", "note", "route",
@@ -43,14 +43,16 @@ def predict_runs(
 ) -> pd.DataFrame:
     """Predict every row of a measured-runs table (time_s is not needed). The index and all columns are kept.
 
-    platforms: predict the rows for these instead of the platform column (the rows repeated for each). cache: state
-    taken where a row names none. Rows that cannot be predicted have empty cells and the reason in `note`. Raises
-    InputError for a table that is not one (see `validate_runs`; skip_bad drops such rows).
+    Adds the columns `COLUMNS`: times in seconds, empty where unbounded. platforms: predict the rows for these instead
+    of the platform column (the rows repeated for each). level, model, analytic, overrides: as `predict` takes them.
+    cache: state taken where a row names none. Rows that cannot be predicted have empty cells and the reason in `note`.
+    skip_bad: leave unusable rows out. where: what errors call the table. Raises InputError for a table that is not one.
     """
     import pandas as pd
 
     from ..training.tables.schema import validate_runs
 
+    check_frame(frame)
     check_level(level)
     if platforms:
         ids = list(dict.fromkeys(load_platform(name).id for name in platforms))
@@ -70,8 +72,19 @@ def predict_runs(
     return out
 
 
-def _prefix(notes: NDArray[Any], where: NDArray[np.bool_], text: str) -> None:
-    notes[where] = [f"{text}; {note}" if note else text for note in notes[where]]
+def check_frame(frame: Any) -> None:
+    """InputError for what is no DataFrame."""
+    kind = type(frame)
+    if kind.__module__.partition(".")[0] != "pandas" or not hasattr(frame, "columns"):
+        raise InputError(f"a pandas DataFrame of runs is needed, not {kind.__name__}")
+
+
+def checked_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table of measured runs given from Python, validated. InputError with what is wrong with it."""
+    from ..training.tables.schema import validate_runs
+
+    check_frame(frame)
+    return validate_runs(frame, "table")[0]
 
 
 def _blank(series: pd.Series) -> NDArray[np.bool_]:
@@ -104,8 +117,8 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
                                    "overridden": tuple(overrides), "left_open": True}  # fmt: skip
         given = answer(described, platform, **options)
         predicted = given.predicted
-        _reach_to_cold(given, part, platform, options)
-        _reach_to_host(given, part, platform)
+        _reach_to_cold(predicted, part, platform, options)
+        _reach_to_host(predicted, part, platform)
         fine = np.isfinite(predicted.predicted_s)
         bounded = fine & np.isfinite(predicted.upper_s)
         out["baseline_s"][here] = described.baseline_s
@@ -115,53 +128,59 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
         out["route"][here] = described.route
         out["model"][here] = np.where(fine, given.model, "")
         out["implementation"][here] = np.where(fine, predicted.implementation, out["implementation"][here])
-        known = np.asarray(part["kernel"].isin(FAMILIES))
-        out["in_domain"][here] = predicted.in_domain & fine & known
-        notes = given.note
-        _prefix(notes, fine & ~known, "kernel of no known family: predicted from its counted FLOP and bytes")
-        for row, reason in described.refused.items():
-            notes[row] = reason
-        notes[~fine & (notes == "")] = "no finite time: the sizes are too large"
-        out["note"][here] = notes
+        _say_what_was_not_predicted(predicted, np.asarray(part["kernel"].isin(FAMILIES)), described.refused)
+        out["in_domain"][here], out["note"][here] = predicted.in_domain, predicted.note
     return out
 
 
-def _reach_to_cold(given: Answer, rows: pd.DataFrame, platform: Platform, options: Mapping[str, Any]) -> None:
+def _say_what_was_not_predicted(predicted: Predicted, known: NDArray[np.bool_], refused: Mapping[int, str]) -> None:
+    """Rows of families that are not `known` (n,), rows that were `refused`, by position, and rows without a time."""
+    notes, fine = predicted.notes, np.isfinite(predicted.predicted_s)
+    notes.say("family_unknown", fine & ~known, "kernel of no known family: predicted from its counted FLOP and bytes",
+              outside=True, first=True)  # fmt: skip
+    turned_away = np.isin(np.arange(notes.size), list(refused))
+    notes.replace("refused", turned_away, lambda i: [refused[row] for row in i.tolist()])
+    notes.say("too_large", ~fine & notes.silent, "no finite time: the sizes are too large", outside=True)
+
+
+def _reach_to_cold(warm: Predicted, rows: pd.DataFrame, platform: Platform, options: Mapping[str, Any]) -> None:
     """Widen the bands of rows whose cache state is stated to be unknown so that they hold a cold call's too, in place.
 
     They are predicted warm, as timing loops mostly are. Where no cold run was trained on there is nothing to reach for.
     """
     from ..features.describe import describe
 
-    at = np.flatnonzero(np.asarray(rows["cache"].astype(str) == "unknown"))
+    unknown = np.array(rows["cache"].astype(str) == "unknown")
+    at = np.flatnonzero(unknown)
     if not at.size:
         return
     asked = rows.iloc[at].assign(cache="cold").reset_index(drop=True)
-    cold, warm = answer(describe(asked, {platform.id: platform}), platform, **options).predicted, given.predicted
+    cold = answer(describe(asked, {platform.id: platform}), platform, **options).predicted
     learned = cold.in_domain & np.isfinite(cold.upper_s)
     warm.upper_s[at] = np.where(learned, np.fmax(warm.upper_s[at], cold.upper_s), warm.upper_s[at])
     warm.lower_s[at] = np.where(learned, np.fmin(warm.lower_s[at], cold.lower_s), warm.lower_s[at])
-    notes = given.note[at]
-    _prefix(notes, learned, "cache state unknown: predicted warm, the band reaches to a cold call")
-    given.note[at] = notes
+    unknown[at] = learned
+    warm.notes.say("cache_unknown", unknown, "cache state unknown: predicted warm, the band reaches to a cold call",
+                   first=True)  # fmt: skip
 
 
-def _reach_to_host(given: Answer, rows: pd.DataFrame, platform: Platform) -> None:
+def _reach_to_host(predicted: Predicted, rows: pd.DataFrame, platform: Platform) -> None:
     """Say of rows whose time is stated to hold more than kernels that the rest is not predicted, in place.
 
     What a clock on the host adds to a kernel is known to be something up to two events around an empty one: the band of
     such a row reaches so far up. Transfers have no bound, so that their rows claim no coverage."""
     scope = np.asarray(rows["scope"].astype(str)) if "scope" in rows else np.full(len(rows), "")
-    wall, moved = scope == "wall", scope == "kernel+transfers"
+    wall, moved, say = scope == "wall", scope == "kernel+transfers", predicted.notes.say
     latency = platform.get("kernel_launch_latency_event_bracketed")
-    added = None if latency is None else latency - (platform.get("empty_kernel_duration") or 0.0)
-    if added is not None:
-        given.predicted.upper_s[wall] += added
-        _prefix(given.note, wall, f"wall time: predicted without the host, the band reaches {1e6 * added:.2g} us on")
+    if latency is not None:
+        added = latency - (platform.get("empty_kernel_duration") or 0.0)
+        predicted.upper_s[wall] += added
+        say("wall_time", wall, f"wall time: predicted without the host, the band reaches {1e6 * added:.2g} us on",
+            first=True)  # fmt: skip
     else:
-        _prefix(given.note, wall, "wall time: predicted without the host, whose share was not measured on this GPU")
-    _prefix(given.note, moved, "transfers are not predicted")
-    given.predicted.in_domain[moved | (wall if added is None else False)] = False
+        say("wall_time", wall, "wall time: predicted without the host, whose share was not measured on this GPU",
+            outside=True, first=True)  # fmt: skip
+    say("transfers", moved, "transfers are not predicted", outside=True, first=True)
 
 
 def read_questions(path: str, *, needs_platform: bool, skip_bad: bool = False) -> pd.DataFrame:

@@ -15,7 +15,8 @@ from ..analytic.errors import InputError
 from ..analytic.families import family as find_family
 from ..analytic.platform import Platform, load_platform
 from ..analytic.validity import FloatArray
-from ..analytic.whatif import SWEEP_POINTS, TOLERANCE, Range, crossings
+from ..analytic.whatif import SWEEP_POINTS, TOLERANCE, Range, crossings, parse_range
+from ..training.hybrid.notes import joined
 from .answer import check_level
 
 HYBRID_TOLERANCE = 1e-4
@@ -118,7 +119,39 @@ def _check(candidates: Sequence[Candidate], ranges: Sequence[Range]) -> None:
                 raise InputError(f"{candidate.kernel}: unknown parameter {name!r} (valid: {', '.join(known)})")
 
 
-def crossover(
+def range_of(name: str, low: float, high: float, whole: bool) -> Range:
+    """A range from two numbers. InputError for one that runs nowhere."""
+    found = parse_range(name, f"{low}..{high}", whole)
+    assert found is not None
+    return found
+
+
+CALL_WORDS = ("precision", "implementation", "cache")
+"""What describes a call beside the sizes of its kernel."""
+
+
+def candidates_of(family: str, given: Mapping[str, Any], platforms: Sequence[str], variant: Mapping[str, Any],
+                  cache: str, words: str = "") -> list[Candidate]:  # fmt: skip
+    """The platforms' candidates, and where something varies that of the last platform with it.
+
+    given: parameters and `CALL_WORDS` of all. variant: those that the second one changes, or `kernel`. words: its name.
+    """
+    plain = [_candidate(family, given, name, cache, name) for name in platforms]
+    if not variant:
+        return plain
+    label = f"{platforms[-1]} with {words or ', '.join(f'{key}={value}' for key, value in variant.items())}"
+    changed = {**given, **{key: value for key, value in variant.items() if key != "kernel"}}
+    other = _candidate(variant.get("kernel", family), changed, platforms[-1], cache, label)
+    return [*plain[:1], other] if len(platforms) <= 2 else [*plain, other]
+
+
+def _candidate(family: str, given: Mapping[str, Any], platform: str, cache: str, label: str) -> Candidate:
+    sizes = {key: value for key, value in given.items() if key not in CALL_WORDS}
+    precision = given.get("precision") or find_family(family).precision
+    return Candidate(label, platform, family, precision, sizes, given.get("implementation"), given.get("cache", cache))
+
+
+def crossover_of(
     candidates: Sequence[Candidate],
     ranges: Sequence[Range],
     *,
@@ -166,7 +199,7 @@ def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: Tim
     if changed:
         made = ", ".join(f"{name}={value}" for name, value in changed.items())
         notes.append(f"with {made} set by hand{'' if analytic else ': the bands were not measured for that'}")
-    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, "; ".join(notes))
+    return Crossover(labels, kernel, level, analytic, [item.values for item in found], stretches, joined(notes))
 
 
 def _stretches(labels: Sequence[str], ranges: Sequence[Range], times: TimesAt, edges: list[dict[str, float]],

@@ -9,10 +9,9 @@ from typing import Any
 
 from ..analytic.errors import KernelcastError
 from ..analytic.explain import Explanation, explain_baseline
-from ..analytic.platform import Platform, load_platform
+from ..analytic.platform import Platform
 from ..analytic.units import format_quantity
-from .answer import Prediction
-from .question import ask
+from .answer import Answered, Prediction
 
 STEP = 1.1
 """A parameter is raised by a tenth to see what it does."""
@@ -40,30 +39,22 @@ def bound_words(prediction: Prediction) -> str:
     return f"{amount} ÷ {speed} = {format_quantity(prediction.bound['seconds'], 's')} ({prediction.bound['limit']})"
 
 
-def sensitivities(
-    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
-) -> list[Sensitivity]:
-    """Change of the baseline for each number that it looked up, raised by a tenth; largest effects first.
-
-    platform_name: the id or parameter file that the prediction was made for, where it is not `prediction.platform`.
-    """
-    platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
-    question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
-                   prediction.implementation)  # fmt: skip
-    return moved_by(platform, prediction.parameters,
-                    lambda changed: float(question.described(changed)[0].baseline_s[0]))  # fmt: skip
+def sensitivities(asked: Answered) -> list[Sensitivity]:
+    """Change of the baseline for each number that it looked up, raised by a tenth; largest effects first."""
+    return moved_by(asked.platform, asked.prediction.parameters, asked.prediction.baseline_s,
+                    lambda changed: float(asked.question.described(changed)[0].baseline_s[0]))  # fmt: skip
 
 
-def moved_by(platform: Platform, used: Sequence[Mapping[str, Any]], time_s: Callable[[Platform], float]
+def moved_by(platform: Platform, used: Sequence[Mapping[str, Any]], base_s: float, time_s: Callable[[Platform], float]
              ) -> list[Sensitivity]:  # fmt: skip
-    """What each used number, raised by a tenth, does to `time_s(platform)`; largest effects first."""
-    base = time_s(platform)
+    """What each used number, raised by a tenth, does to `time_s(platform)`, which is `base_s`; largest effects first.
+    """
     out = []
     for row in used:
         if isinstance(row["value"], str) or not row["value"]:
             continue
         try:
-            change = time_s(platform.with_overrides({row["name"]: float(row["value"]) * STEP})) / base - 1.0
+            change = time_s(platform.with_overrides({row["name"]: float(row["value"]) * STEP})) / base_s - 1.0
         except KernelcastError:
             continue  # a ratio cannot be raised above 1, a word cannot be raised at all
         if abs(change) >= SMALLEST_CHANGE:
@@ -76,31 +67,19 @@ def as_rows(found: Sequence[Sensitivity]) -> list[dict[str, Any]]:
     return [{"parameter": s.parameter, "step": STEP, "change": s.change} for s in found]
 
 
-def steps_of(
-    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
-) -> Explanation:
+def steps_of(asked: Answered) -> Explanation:
     """The baseline under a prediction, step by step: amount ÷ rate = time, what binds, what would move it."""
-    platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
-    question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
-                   prediction.implementation)  # fmt: skip
-    base = question.described(platform)[0].groups[0].baseline
-    return explain_baseline(base, platform, prediction.precision)
+    return explain_baseline(asked.described.groups[0].baseline, asked.platform, asked.question.precision)
 
 
-def picture(
-    prediction: Prediction, path: str | Path, overrides: Mapping[str, str | float] | None = None,
-    platform_name: str | None = None,
-) -> Path:  # fmt: skip
+def picture(asked: Answered, path: str | Path) -> Path:
     """Draw the roofline picture of a prediction. InputError for a file that is no picture, or without matplotlib."""
     from .plot import Point, roofline
 
-    platform = load_platform(platform_name or prediction.platform).with_overrides(dict(overrides or {}))
-    question = ask(prediction.kernel, prediction.params, prediction.precision, prediction.cache,
-                   prediction.implementation)  # fmt: skip
-    work = question.described(platform)[0].groups[0].baseline.work
-    point = Point(f"{prediction.kernel} {prediction.precision}", float(work.flop[0]), float(work.compulsory_byte[0]),
-                  prediction.predicted_s, prediction.lower_s, prediction.upper_s)  # fmt: skip
-    return roofline(platform, prediction.precision, [point], path)
+    found, work = asked.prediction, asked.described.groups[0].baseline.work
+    point = Point(f"{found.kernel} {found.precision}", float(work.flop[0]), float(work.compulsory_byte[0]),
+                  found.predicted_s, found.lower_s, found.upper_s)  # fmt: skip
+    return roofline(asked.platform, found.precision, [point], path)
 
 
 def said_words(said: Explanation) -> dict[str, Any]:
@@ -115,19 +94,17 @@ def said_words(said: Explanation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def explanation(
-    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
-) -> dict[str, Any]:
+def explanation(asked: Answered) -> dict[str, Any]:
     """A prediction with what `explain` adds to it, JSON-safe."""
+    prediction = asked.prediction
     terms = prediction.terms
     total = sum(terms.values()) or 1.0
-    said = steps_of(prediction, overrides, platform_name)
     return prediction.to_dict() | {
-        **said_words(said),
+        **said_words(steps_of(asked)),
         "bound_words": bound_words(prediction),
         "shares": {name: value / total for name, value in terms.items()},
         "hybrid_factor": prediction.predicted_s / prediction.baseline_s,
         "residual_factor": prediction.predicted_s / prediction.calibrated_s,
         "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
-        "sensitivity": as_rows(sensitivities(prediction, overrides, platform_name)),
+        "sensitivity": as_rows(sensitivities(asked)),
     }  # fmt: skip

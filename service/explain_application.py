@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..analytic.explain_segment import explain_segment
-from ..analytic.platform import Platform
+from ..analytic.platform import Platform, load_platform
 from ..analytic.units import format_quantity
-from ..analytic.workload import Workload, workload_baseline
+from ..analytic.workload import Workload, load_workload, workload_baseline
 from ..analytic.workload_file import CHARACTERISATIONS
-from .application import WorkloadPrediction
+from .application import WorkloadPrediction, predict_workload, split_settings
 from .explain import as_rows, moved_by, said_words
 
 EXTRAS = {"concurrency": ("concurrent_kernels", "concurrent_kernel_overhead"),
@@ -41,7 +42,7 @@ def application_explanation(
         "characterisation_words": CHARACTERISATIONS[workload.characterisation],
         "extra_words": [_extra_words(name, workload, platform, time_s) for name, time_s in base.extra.items()],
         "equations": list(equations),
-        "sensitivity": as_rows(moved_by(platform, prediction.parameters, total)),
+        "sensitivity": as_rows(moved_by(platform, prediction.parameters, base.total_s, total)),
     }
 
 
@@ -58,3 +59,15 @@ def _extra_words(name: str, workload: Workload, platform: Platform, time_s: floa
     field, parameter = EXTRAS[name]
     count, tau = getattr(workload, field), platform.value(parameter)
     return (f"{name}: ({count:g} - 1) × {format_quantity(tau, 's')} ({parameter}) = {format_quantity(time_s, 's')}")
+
+
+def explain_application(workload: Workload | str, *, platform: str | Platform, cache: str = "warm",
+                        settings: Mapping[str, str | float] | None = None, **question: Any
+                        ) -> dict[str, Any]:  # fmt: skip
+    """`application_explanation` of an application by name, file or as loaded; asked as `predict_workload` is."""
+    overrides, fields = split_settings(settings or {})
+    loaded = load_workload(workload) if isinstance(workload, str) else workload
+    changed = loaded.with_settings(fields) if fields else loaded
+    target = load_platform(platform) if isinstance(platform, str) else platform
+    found = predict_workload(changed, platform=target, cache=cache, settings=overrides, **question)
+    return application_explanation(found, changed, target.with_overrides(overrides), cache=cache)

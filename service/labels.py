@@ -9,6 +9,7 @@ import numpy as np
 from ..analytic.errors import InputError, mistyped, nearest_names
 from ..analytic.rules import ABSENT, plain
 from ..features.implementation import canonical_labels
+from ..training.hybrid.notes import Note
 from .question import Question
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 12
 
 
-def judge_labels(question: Question, model: Model | None, analytic: bool = False) -> tuple[str, ...]:
+def judge_labels(question: Question, model: Model | None, analytic: bool = False) -> tuple[Note, ...]:
     """What is to be said of a question's labels: those the model knows, where it does not know the one given.
 
     InputError for an implementation that is a slip away from a known one, and for a kind of input (`Param.open`) that
@@ -33,7 +34,7 @@ def judge_labels(question: Question, model: Model | None, analytic: bool = False
     meant = mistyped(plain(given), known)
     if meant:
         raise InputError(f"{family}: implementation {given!r} is unknown (did you mean {meant}?); known: {names}")
-    return (f"implementations known of {family}: {names}",)
+    return (Note("implementations_known", f"implementations known of {family}: {names}"),)
 
 
 def _learned(question: Question, model: Model | None) -> FamilyModel | None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analytic.baseline import CACHE_STATES, arithmetic_precision, baseline_of_work
+from ..analytic.baseline import CACHE_STATES, arithmetic_precision
 from ..analytic.errors import InputError, RefusedError, nearest_names
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform
 from ..analytic.rules import contradictions, faults, spelt
-from ..analytic.work import Family, Param, arguments, element_byte, stated, usage
-from ..features.counted import SEGMENT, counts_of, work_of
+from ..analytic.work import Family, Param, element_byte, stated, usage
+from ..features.counted import SEGMENT
+from ..training.hybrid.notes import Note
 from .recorded import recording
 
 if TYPE_CHECKING:
@@ -36,31 +37,25 @@ class Question:
     cache: str
     implementation: str
     known: bool
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def described(self, platform: Platform) -> tuple[Described, tuple[str, ...]]:
         """Baseline and features on a platform, and the names of the platform parameters that were read for it."""
-        from ..features.describe import Described, Group
-        from ..features.rows import family_rows
-        from ..features.unsaid import unsaid
+        from ..features.describe import Described, group_of
 
         watched, recorder = recording(platform)
         raw = {name: np.atleast_1d(_cell(value)) for name, value in self.params.items()}
-        arrays = arguments(self.family, raw, self.kernel)
+        label = np.array([self.implementation], dtype=object)
         with np.errstate(over="ignore", invalid="ignore"):
-            work = work_of(self.family, arrays, self.precision)
-            if not np.isfinite([work.flop[0], work.compulsory_byte[0], work.working_set_byte[0]]).all():
-                raise InputError(f"{self.kernel}: the sizes are too large: work or bytes exceed what a number can hold")
-            base = baseline_of_work(self.family, work, self.precision, watched, cache=self.cache)
-            watched.peak_flop_per_s(arithmetic_precision(self.precision), work.unit)
-            used = tuple(recorder.read)
-            label = np.array([self.implementation], dtype=object)
-            rows = family_rows(self.family, arrays, base, self.precision, self.cache, platform, label)
+            group = group_of(platform, self.family, self.kernel, self.precision, self.cache, np.arange(1), raw, label,
+                             watched=watched)  # fmt: skip
+        base, work = group.baseline, group.baseline.work
+        watched.peak_flop_per_s(arithmetic_precision(self.precision), work.unit)
+        used = tuple(recorder.read)
+        if not np.isfinite([work.flop[0], work.compulsory_byte[0], work.working_set_byte[0]]).all():
+            raise InputError(f"{self.kernel}: the sizes are too large: work or bytes exceed what a number can hold")
         if not np.isfinite(base.time_s).all():
             raise InputError(f"{self.kernel}: the sizes are too large for a time that a number can hold")
-        counts = counts_of(self.family, arrays, self.precision, self.cache)
-        group = Group(platform, self.family.name, self.precision, self.cache, np.arange(1), base, rows, counts,
-                      unsaid(self.family, self.params, 1), raw if self.family.asked_without else {})  # fmt: skip
         described = Described(base.time_s, base.naive_s, base.bound.seconds, np.array([base.route], dtype=object),
                               base.guard, (group,), {})  # fmt: skip
         return described, used
@@ -140,11 +135,12 @@ def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: st
                            "add bytes=… (device memory, read + written) and flops=…")  # fmt: skip
     notes = []
     if not known:
-        notes.append(f"kernel family {family!r} is not known: predicted from its counted FLOP and bytes")
+        notes.append(Note("family_unknown", f"kernel family {family!r} is not known: predicted from its counted FLOP "
+                          "and bytes", outside=True))  # fmt: skip
     if found.name == SEGMENT and "flops" not in checked:
-        notes.append("no flops given: taken as 0")
+        notes.append(Note("flops_not_given", "no flops given: taken as 0"))
     chosen = precision or found.precision
     element_byte(chosen)  # an unknown name is refused here, before any platform is asked
     if precision is None:
-        notes.append(f"precision not given: {chosen} assumed")
+        notes.append(Note("precision_assumed", f"precision not given: {chosen} assumed"))
     return Question(family, found, checked, chosen, cache, implementation or "", known, tuple(notes))

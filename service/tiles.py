@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from ..analytic.platform import load_platform
+from ..analytic.errors import InputError
+from ..analytic.platform import Platform
 from ..analytic.whatif import tile_ranking
-from .answer import Prediction
+from .answer import Answered, answered
+
+FAMILIES = ("gemm", "bmm")
+"""Kernel families that are one matrix product, or a batch of them."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,25 @@ class RankedTiles:
         return asdict(self)
 
 
-def ranked_tiles(
-    prediction: Prediction, platform_name: str, overrides: Mapping[str, str | float],
-    tiles: Sequence[tuple[int, ...]] = (),
-) -> RankedTiles:  # fmt: skip
-    """Rank the tiles of the matrix product that `prediction` is about.
+def tiles(family: str, *, platform: str | Platform, tiles: Sequence[tuple[int, ...]] = (), **question: Any
+          ) -> RankedTiles:  # fmt: skip
+    """Candidate tiles of a matrix product (`gemm`, `bmm`) on a platform, fastest first, with times in seconds.
+
+    tiles: only these, (tile_m, tile_n, tile_k[, split]). question: m, n, k [, batch], precision and the rest as
+    `predict` takes them. Raises InputError for another family, bad input, or a tile that does not fit.
+    """
+    if family not in FAMILIES:
+        raise InputError(f"tiles are of a matrix product ({', '.join(FAMILIES)}), not of {family!r}")
+    return ranked_tiles(answered(family, platform=platform, **question), tiles)
+
+
+def ranked_tiles(asked: Answered, tiles: Sequence[tuple[int, ...]] = ()) -> RankedTiles:
+    """Rank the tiles of a matrix product that was asked about.
 
     tiles: only these, (tile_m, tile_n, tile_k[, split]); InputError for one that does not fit. The prediction's
     correction and band are factors on its analytic time (that of the best tile); every tile gets the same factors.
     """
-    platform = load_platform(platform_name).with_overrides(dict(overrides))
+    prediction, platform = asked.prediction, asked.platform
     m, n, k = (float(prediction.params[name]) for name in ("m", "n", "k"))
     batch = float(prediction.params.get("batch", 1.0))
     ranked = partial(tile_ranking, platform, m, n, k, batch, prediction.precision, cache=prediction.cache)

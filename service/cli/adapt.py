@@ -10,7 +10,7 @@ from .ask import AsJson
 from .show import add_row, console, percent, print_json, print_table, seconds, table, text, warn
 
 if TYPE_CHECKING:
-    from ..train import Trained
+    from ...registry.publish import Trained
 
 Platform = Annotated[str, typer.Option("--platform", "-p", metavar="PLATFORM", help="Id or parameter file.")]
 From = Annotated[
@@ -93,26 +93,15 @@ def suggest(
     as_json: AsJson = False,
 ) -> None:
     """Propose the runs to measure next: those that leave the least doubt about all the others."""
-    from ...analytic.errors import InputError
     from ...analytic.platform import load_platform
-    from ...training.adapting.suggest import candidate_pool
-    from ...training.adapting.suggest import suggest as choose
     from ...training.tables.schema import read_runs
-    from ..adapt import find_source
+    from ..adapt import suggest as choose
 
     target = load_platform(platform)
-    pool = candidate_pool(target.id) if candidates is None else read_runs(
-        candidates, require_time=False, platforms={target.id}
-    ).frame  # fmt: skip
-    if family:
-        pool = pool[pool["kernel"].isin(family)]
-        if pool.empty:
-            raise InputError(f"no candidate of {', '.join(family)}; give a table with --candidates FILE")
-    measured = None
-    if runs is not None:
-        held = read_runs(runs, platforms={target.id}).frame
-        measured = held[held["platform"] == target.id]
-    found = choose(target, n, find_source(source, target.id), pool, measured=measured)
+    here = {target.id}
+    pool = None if candidates is None else read_runs(candidates, require_time=False, platforms=here).frame
+    measured = None if runs is None else read_runs(runs, platforms=here).frame
+    found = choose(target, n, source=source, candidates=pool, measured=measured, families=family or ())
     if len(found) < n:
         warn(f"only {len(found)} candidates")
     if out is not None:

@@ -12,7 +12,7 @@ from .beside import without_changes
 from .parse import overrides, parameters
 
 if TYPE_CHECKING:
-    from ..answer import Prediction
+    from ..answer import Answered, Prediction
 
 Family = Annotated[str | None, typer.Argument(metavar="FAMILY", help="Kernel family: gemm, spmv_csr, bfs, …")]
 Params = Annotated[
@@ -37,7 +37,7 @@ Fusions = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
-def predictions(
+def answers(
     family: str | None,
     words: Sequence[str] | None,
     platforms: Sequence[str] | None,
@@ -47,8 +47,8 @@ def predictions(
     model: str | None,
     analytic: bool,
     changes: Sequence[str] | None,
-) -> list[Prediction]:
-    """One prediction for each platform, in the order given. InputError for a question that is not whole."""
+) -> list[Answered]:
+    """One answer for each platform, in the order given. InputError for a question that is not whole."""
     if not family:
         raise InputError("say what to predict: kernelcast predict FAMILY key=value … -p PLATFORM")
     if "=" in family:
@@ -60,7 +60,7 @@ def predictions(
     sizes, reserved = parameters(words or [])
     cache = _one_of("cache", reserved, cache, "warm")
     _refuse_near_application(family, sizes)
-    from ..answer import predict
+    from ..answer import answered
 
     keywords: dict[str, Any] = {
         "precision": reserved.get("precision"), "implementation": reserved.get("implementation"),
@@ -69,17 +69,19 @@ def predictions(
     clash = sorted(set(sizes) & {*keywords, "platform", "family"})
     if clash:
         raise InputError(f"'{clash[0]}' is no parameter of a kernel; it is an option: --{clash[0]}")
-    return [predict(family, platform=name, **keywords, **sizes) for name in dict.fromkeys(platforms)]
+    return [answered(family, platform=name, **keywords, **sizes) for name in dict.fromkeys(platforms)]
 
 
 def with_and_without(family: str | None, words: Sequence[str] | None, platforms: Sequence[str] | None,
                      changes: Sequence[str] | None, **options: Any
-                     ) -> tuple[list[Prediction], list[Prediction] | None]:  # fmt: skip
-    """The predictions, and those without `changes`: None where nothing was changed or only a change made it whole."""
-    found = predictions(family, words, platforms, changes=changes, **options)
+                     ) -> tuple[list[Answered], list[Prediction] | None]:  # fmt: skip
+    """The answers, and predictions without `changes`: None where nothing was changed or only a change made it whole."""
+    found = answers(family, words, platforms, changes=changes, **options)
     if not changes:
         return found, None
-    return found, without_changes(lambda: predictions(family, words, platforms, changes=None, **options))
+    return found, without_changes(
+        lambda: [item.prediction for item in answers(family, words, platforms, changes=None, **options)]
+    )
 
 
 def _refuse_near_application(name: str, sizes: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from .parse import RESERVED, overrides, pairs, settings, value_of
 from .show import add_row, amount, console, print_json, table, text
 
 if TYPE_CHECKING:
-    from ..crossover import Candidate, Crossover
+    from ..crossover import Crossover
 
 VARIANT_KEYS = ("kernel", *RESERVED)
 
@@ -49,7 +49,7 @@ def crossover(
         return
     from ...analytic.families import family as find_family
     from ...analytic.whatif import Range, parse_range
-    from ..crossover import crossover as answer
+    from ..crossover import candidates_of, crossover_of
 
     words = pairs(params or [])
     whole = {param.name: param.kind == "size" for param in find_family(family).params}
@@ -61,8 +61,10 @@ def crossover(
             fixed[name] = word
         else:
             ranges.append(swept)
-    made = _candidates(family, fixed, list(dict.fromkeys(platform)), pairs(variant or [], "--variant"), cache)
-    found = answer(made, ranges, level=level, model=model, analytic=analytic, overrides=overrides(changes or []))
+    changed = pairs(variant or [], "--variant")
+    made = candidates_of(family, _values(fixed), list(dict.fromkeys(platform)), _values(changed), cache,
+                         ", ".join(f"{key}={value}" for key, value in changed.items()))  # fmt: skip
+    found = crossover_of(made, ranges, level=level, model=model, analytic=analytic, overrides=overrides(changes or []))
     _say(found, as_json)
 
 
@@ -95,28 +97,9 @@ def _of_application(name: str, words: list[str], platforms: list[str], changes: 
                                  overrides=parameters, **options)  # fmt: skip
 
 
-def _candidates(family: str, fixed: dict[str, str], platforms: list[str], variant: dict[str, str], cache: str
-                ) -> list[Candidate]:  # fmt: skip
-    plain = [_candidate(family, fixed, name, cache, name) for name in platforms]
-    if not variant:
-        return plain
-    words = ", ".join(f"{key}={value}" for key, value in variant.items())
-    kernel = variant.get("kernel", family)
-    changed = fixed | {key: value for key, value in variant.items() if key != "kernel"}
-    label = f"{platforms[-1]} with {words}"
-    other = _candidate(kernel, changed, platforms[-1], variant.get("cache", cache), label)
-    return [*plain[:1], other] if len(platforms) <= 2 else [*plain, other]
-
-
-def _candidate(family: str, words: dict[str, str], platform: str, cache: str, label: str) -> Candidate:
-    from ...analytic.families import family as find_family
-    from ..crossover import Candidate
-
-    sizes: dict[str, Any] = {key: value_of(value) for key, value in words.items() if key not in RESERVED}
-    return Candidate(
-        label, platform, family, words.get("precision") or find_family(family).precision, sizes,
-        words.get("implementation"), words.get("cache", cache),
-    )  # fmt: skip
+def _values(words: dict[str, str]) -> dict[str, Any]:
+    """Sizes as numbers; what is named stays a name."""
+    return {key: value if key in VARIANT_KEYS else value_of(value) for key, value in words.items()}
 
 
 def _words(values: dict[str, float]) -> str:

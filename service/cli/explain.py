@@ -10,7 +10,6 @@ from ...analytic.errors import InputError
 from . import ask, workload
 from .beside import documents, longest_term, print_changes
 from .explain_workload import MOVES, parameters, sensitivity
-from .parse import overrides
 from .show import (
     add_row,
     band,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ..answer import Prediction
+    from ..answer import Answered, Prediction
 
 ROUTES = {
     "stage": "stage-centric (matrix product on NVIDIA: tiles, stages, waves; Eqs. 2-8)",
@@ -63,14 +62,13 @@ def explain(
                          level=level, cache=cache, model=model, analytic=analytic)  # fmt: skip
         return
     ask.refuse_fusions(fusions)
-    found, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
-                                         analytic=analytic)  # fmt: skip
+    answers, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
+                                           analytic=analytic)  # fmt: skip
     from ..explain import explanation
 
-    said = [explanation(item, overrides(changes or []), name) for item, name in
-            zip(found, dict.fromkeys(platform or []), strict=True)]  # fmt: skip
+    said, found = [explanation(item) for item in answers], [item.prediction for item in answers]
     if plot is not None:
-        _draw(found, plot, overrides(changes or []), list(dict.fromkeys(platform or [])))
+        _draw(answers, plot)
     if as_json:
         print_json(documents(found, longest_term, before, said))
         return
@@ -83,11 +81,11 @@ def explain(
         where.print()
 
 
-def _draw(found: list[Prediction], plot: str, changes: dict[str, str], platforms: list[str]) -> None:
+def _draw(answers: list[Answered], plot: str) -> None:
     from ..explain import picture
 
-    for item, name in zip(found, platforms, strict=True):
-        warn(f"picture written to {picture(item, plot_path(plot, item.platform, len(found)), changes, name)}")
+    for item in answers:
+        warn(f"picture written to {picture(item, plot_path(plot, item.platform.id, len(answers)))}")
 
 
 def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ OnePlatform = Annotated[str | None, typer.Option("--platform", "-p", metavar="PL
 
 def models(platform: OnePlatform = None, as_json: AsJson = False) -> None:
     """List the stored models; a star marks the champion that predictions use."""
-    from ..service import damaged, model_lines
+    from ..models import damaged, model_lines
 
     lines = model_lines(platform)
     for fault in damaged(lines):
@@ -53,7 +53,7 @@ def promote(
     platform: OnePlatform = None,
 ) -> None:
     """Make a stored model the champion of its platform."""
-    from ..train import promote as move
+    from ...registry.publish import promote as move
 
     entry = move(name, [platform] if platform else [])
     console().print(text(f"{entry.label} is the champion of {entry.platform} now"))

@@ -23,7 +23,8 @@ def platforms(
     if diff is not None:
         _compare(diff, as_json)
         return
-    from ..service import damaged, platform_detail, platform_lines
+    from ..models import damaged
+    from ..platforms import platform_detail, platform_lines
 
     if name is not None:
         detail = platform_detail(name)

@@ -59,8 +59,9 @@ def predict(
                          model=model, analytic=analytic)  # fmt: skip
         return
     ask.refuse_fusions(fusions)
-    found, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
-                                         analytic=analytic)  # fmt: skip
+    answers, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
+                                           analytic=analytic)  # fmt: skip
+    found = [item.prediction for item in answers]
     if as_json:
         print_json(documents(found, longest_term, before))
     else:

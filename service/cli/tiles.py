@@ -14,9 +14,6 @@ from .show import band, console, percent, print_fitting, print_json, seconds, te
 if TYPE_CHECKING:
     from ..tiles import RankedTiles
 
-FAMILIES = ("gemm", "bmm")
-
-
 def tiles(
     family: ask.Family = None,
     params: ask.Params = None,
@@ -34,18 +31,17 @@ def tiles(
     as_json: ask.AsJson = False,
 ) -> None:
     """Rank the candidate tiles of a matrix product. Example: kernelcast tiles gemm m=4096 n=4096 k=4096 -p h200"""
+    from ..tiles import FAMILIES, ranked_tiles
+    from .parse import tile_of
+
     if family not in FAMILIES:
         raise InputError(f"tiles are of a matrix product: kernelcast tiles gemm m=… n=… k=… -p PLATFORM, not {family}")
     if top < 0:
         raise InputError(f"--top is {top}; it must be 0 (all) or more")
-    found = ask.predictions(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
-                            changes=changes)  # fmt: skip
-    from ..tiles import ranked_tiles
-    from .parse import overrides, tile_of
-
+    found = ask.answers(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
+                        changes=changes)  # fmt: skip
     asked = [tile_of(word) for word in tile or []]
-    made = [ranked_tiles(item, name, overrides(changes or []), asked) for item, name in
-            zip(found, dict.fromkeys(platform or []), strict=True)]  # fmt: skip
+    made = [ranked_tiles(item, asked) for item in found]
     if as_json:
         documents: list[dict[str, Any]] = [item.to_dict() for item in made]
         print_json(documents[0] if len(documents) == 1 else documents)

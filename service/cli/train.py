@@ -14,7 +14,7 @@ from .show import add_row, console, percent, print_json, print_table, table, tex
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..train import Trained
+    from ...registry.publish import Trained
 
 Runs = Annotated[
     list[str] | None, typer.Option("--runs", metavar="FILE", help="Table of measured runs; repeat. Default: shipped.")
@@ -106,7 +106,7 @@ def compare(
 ) -> None:
     """Compare the naive roofline, analytic, nearest-utilisation and hybrid on held-out runs."""
     from ..answer import check_level
-    from ..service import compare_table
+    from ..compare import compare_table
 
     check_level(level)
     frame, source = load(runs, platform, skip_bad)

@@ -48,15 +48,9 @@ if TYPE_CHECKING:
 
 def is_workload(name: str | None) -> bool:
     """Whether the word after `predict` names an application: a YAML file, or a shipped workload by its name."""
-    if not name:
-        return False
-    if name.endswith((".yaml", ".yml")):
-        return True
-    if "-" not in name:  # no shipped workload is without one, no kernel family with one
-        return False
-    from ...analytic.workload_file import shipped_workloads
+    from ..names import is_application
 
-    return name in shipped_workloads()
+    return bool(name) and is_application(str(name))
 
 
 def question(name: str, words: Sequence[str] | None, changes: Sequence[str] | None, fusions: Sequence[str] | None

@@ -162,3 +162,18 @@ def test_written_numbers_are_exact_yaml_numbers(value: float, unit: str) -> None
     read = yaml.safe_load(_value_text(value, unit))
     assert isinstance(read, int | float)
     assert read == value
+
+
+def test_a_file_is_read_again_only_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, body())
+    first = load_platform(str(path))
+    assert load_platform(str(path)) is first
+    name = next(name for name, parameter in first.parameters.items() if isinstance(parameter.value, float))
+    value = first.value(name)
+    assert first.with_overrides({name: 2.0 * value}).value(name) == 2.0 * value
+    assert load_platform(str(path)).value(name) == value  # what one caller changes no other sees
+    path.write_text(path.read_text() + "# looked at again\n")
+    assert load_platform(str(path)) is not first
+    path.unlink()
+    with pytest.raises(InputError, match=path.name):
+        load_platform(str(path))

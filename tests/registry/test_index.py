@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.registry import index
+from kernelcast.registry.publish import promote
 from kernelcast.registry.store import write_model
-from kernelcast.service.train import promote
 
 if TYPE_CHECKING:
     from kernelcast.training.hybrid.model import Model

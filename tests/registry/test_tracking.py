@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from kernelcast.analytic.errors import InputError
-from kernelcast.registry import index, tracking
+from kernelcast.registry import index, publish, tracking
 from kernelcast.registry.heldout import duel, group_keys, row_keys
 from kernelcast.service import train as fit
 from kernelcast.training.tables.schema import runs_digest
@@ -96,7 +96,7 @@ def test_an_equal_model_does_not_replace_the_champion_but_can_be_promoted(train:
     assert not second.champion and "not better" in second.verdict
     assert re.search(r"on \d+ held-out (rows|groups).*p = .*against kernelcast-t4@1", second.verdict)
     assert alias("kernelcast-t4") == "1"
-    fit.promote("kernelcast-t4@2")
+    publish.promote("kernelcast-t4@2")
     assert alias("kernelcast-t4") == "2"
     entry = index.champion_entry("t4")
     assert entry is not None and entry.version == "2"
@@ -238,7 +238,7 @@ def test_a_failing_alias_puts_the_old_champion_back(
         raise InputError("the store is gone")
 
     monkeypatch.setattr(tracking, "give_alias", fail)
-    monkeypatch.setattr(fit, "_judge", lambda *_: (True, "better"))
+    monkeypatch.setattr(publish, "judge", lambda *_: (True, "better"))
     with pytest.raises(InputError, match="gone"):
         train()
     entry = index.champion_entry("t4")
@@ -254,7 +254,7 @@ def test_a_promotion_that_the_registry_cannot_take_is_none(train: Any, tracked_h
     holder.execute("BEGIN EXCLUSIVE")
     try:
         with pytest.raises(InputError, match=r"locked.*close the program"):
-            fit.promote("kernelcast-t4@2")
+            publish.promote("kernelcast-t4@2")
     finally:
         holder.close()
     entry = index.champion_entry("t4")
@@ -269,9 +269,9 @@ def test_a_platform_has_one_champion_whatever_the_names(train: Any, tracked_home
     train()
     train(name="my-gpu")
     assert champions() == {"kernelcast-t4": "1"}
-    fit.promote("my-gpu")
+    publish.promote("my-gpu")
     assert champions() == {"my-gpu": "1"}
-    fit.promote("kernelcast-t4")
+    publish.promote("kernelcast-t4")
     assert champions() == {"kernelcast-t4": "1"}
 
 
@@ -283,7 +283,7 @@ def test_going_back_to_the_shipped_model_leaves_no_champion_in_the_registry(
     train()
     monkeypatch.setattr(index, "shipped_folder", lambda platform: tmp_path / "package" / platform)
     write_model(scored[0], tmp_path / "package" / "t4")
-    fit.promote("kernelcast-t4@shipped")
+    publish.promote("kernelcast-t4@shipped")
     assert client().get_registered_model("kernelcast-t4").aliases == {}
 
 

@@ -24,6 +24,7 @@ from ..hybrid.calibration import TERMS, Calibration
 from ..hybrid.domain import Domain, fit_domain
 from ..hybrid.encode import Encoder
 from ..hybrid.family import FamilyModel, Part, part_of, reference_implementations
+from ..hybrid.meta import Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model
 from ..learners.residual import to_residual
 from .adapted import AdaptedFamily, contributions, prior_multipliers, transferred_log
@@ -214,7 +215,7 @@ def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequen
                                     **{name: 100.0 * value for name, value in item.scores.items()}}
                 for item in done}  # fmt: skip
     at = np.concatenate([part.index for item in done for part in item.parts])
-    meta = {"rows": len(error), "refused": refused, "seed": seed, "folds": 0, "left_out": left_out,
+    meta: Meta = {"rows": len(error), "refused": refused, "seed": seed, "folds": 0, "left_out": left_out,
             "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error}}  # fmt: skip
     bands = fit_bands(error, np.ones(len(error)), label)
     model = Model(platform, name, families, difficulty, typical, bands, analytic, meta)

@@ -27,6 +27,7 @@ from ..hybrid.calibration import TERMS, Calibration, fit_calibration
 from ..hybrid.domain import fit_domain
 from ..hybrid.encode import Encoder
 from ..hybrid.family import FamilyModel, Part, part_of, reference_implementations
+from ..hybrid.meta import TRANSFER, Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from ..learners.network import fit_network
 from ..learners.residual import FEWEST_ROWS, Residual, fit_booster, to_residual
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-NAME = "_transfer"
 MOST_ROWS = 5000
 """Rows of one family and platform that are learned from: no platform may outvote the others."""
 MOST_SCORES = 300
@@ -270,7 +270,7 @@ def _thin(scores: Floats) -> Floats:
     return np.quantile(scores, midpoints(MOST_SCORES))[::-1].copy()
 
 
-def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | None = None, name: str = NAME,
+def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | None = None, name: str = TRANSFER,
                  seed: int = 0, most: int = MOST_ROWS, rounds: int = ROUNDS) -> Model:  # fmt: skip
     """The model across platforms of a run table of several of them. InputError where there are fewer than two.
 
@@ -298,7 +298,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
         np.abs(to_residual(t, p.analytic_s))
         for rows in table.values() for p, t in zip(rows.parts, rows.times, strict=True)
     ])  # fmt: skip
-    meta = {
+    meta: Meta = {
         "rows": sum(rows.rows for rows in table.values()), "refused": 0, "seed": seed, "folds": 0, "platforms": known,
         "unseen_platform": True,
         "architectures": {family: _architectures(rows, platforms or {}) for family, rows in table.items()},
@@ -306,7 +306,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
         "left_out": {family: {item.platform: _score(item.error) for item in left if item.family == family}
                      for family in {item.family for item in left}},
     }  # fmt: skip
-    return Model(NAME, name, families, difficulty, typical, bands, _thin(analytic), meta)
+    return Model(TRANSFER, name, families, difficulty, typical, bands, _thin(analytic), meta)
 
 
 def _architectures(rows: Across, platforms: Mapping[str, Platform]) -> list[str]:

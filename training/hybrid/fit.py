@@ -20,6 +20,7 @@ from ..tables.splits import folds
 from .bands import Bands, bands_without_label, fit_bands
 from .encode import Encoder
 from .family import FamilyModel, Part, by_family, fit_family, part_of, reference_implementations, take
+from .meta import Meta
 from .metrics import mape_of_log
 from .model import COMMON, SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from .partial import Judge, extents, kinds, masked, name_of
@@ -262,7 +263,7 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     ok = np.isfinite(described.baseline_s)
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
     models = {item.model.family: item.model for item in learned}
-    meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
+    meta: Meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
             "out_of_fold": {item.model.family: _scores(item.judged) for item in learned}}  # fmt: skip
     meta["settings"] = settings()
     model = Model(platforms[0], name, models, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
@@ -299,10 +300,11 @@ def _hidden(groups: Mapping[str, list[Group]], families: Iterable[str]) -> dict[
             for family in families for number, left_out in extents(family, groups[family])}  # fmt: skip
 
 
-def refusals(described: Described) -> dict[str, Any]:
+def refusals(described: Described) -> Meta:
     """How many rows could not be described, and why the first of them: for a model's meta."""
     first = min(described.refused, default=None)
-    return {"refused": len(described.refused)} | ({} if first is None else {"refused_why": described.refused[first]})
+    found: Meta = {"refused": len(described.refused)}
+    return found if first is None else {**found, "refused_why": described.refused[first]}
 
 
 def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
@@ -337,7 +339,7 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
     rows = int(np.isfinite(described.baseline_s).sum())
     quick = bool(checked.meta.get("quick"))
     segments = checked.segments if quick else fit_segments(frame, described, seed=seed)
-    meta = {**checked.meta, "rows": rows, **refusals(described)}
+    meta: Meta = {**checked.meta, "rows": rows, **refusals(described)}
     return replace(checked, name=name or checked.name, families={name: fitted[name] for name in whole}, meta=meta,
                    segments=segments, partials={name: fitted[name] for name in without})  # fmt: skip
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analytic.errors import nearest_names
 from ...features.counted import least_s
 from ...features.describe import Described, Group
-from ...features.implementation import canonical_labels, spelling
 from ...features.rows import Rows
 from ..learners.residual import to_residual, to_time
 from ..learners.trees import Trees
 from ..profiled.segment import SegmentModel
+from . import remarks
 from .bands import Bands
-from .encode import MISSING
 from .family import FamilyModel, Part, learned_as, part_of
+from .html import html_table
+from .meta import Meta
+from .notes import Notes, Remark
 from .partial import Asked, Judge, by_what_is_said
 
 Floats = NDArray[np.float64]
@@ -27,13 +28,7 @@ Floats = NDArray[np.float64]
 SMALLEST_SIGMA = 0.004
 """Difficulty floor in log time: half the median repeat noise (IQR 0.8 %) of a GPU kernel."""
 UNKNOWN_IMPLEMENTATION = 1.6
-SAME_LIBRARY = 1.6
-UNKNOWN_PRECISION = 2.0
-TWIN_PRECISION = 1.3
-"""Widening of the half-width where a label was never seen; chosen, not fitted, and named in the note."""
-NEW_ARCHITECTURE = 1.8
-"""Widening for a GPU of an architecture that no GPU of the training rows has: what the A100 wants when predicted from
-two Hopper GPUs, whose bands only know of each other."""
+"""Widening of the half-width where a label was never seen and no row was predicted without its own; not fitted."""
 TRUST_OCTAVES = 4.0
 """Octaves outside the training box over which what was learned fades to `FamilyModel.beyond_s`.
 
@@ -55,9 +50,41 @@ class Predicted:
     upper_s: Floats
     calibrated_s: Floats
     sigma: Floats
-    in_domain: NDArray[np.bool_]
-    note: NDArray[Any]
+    """Expected size of |log(measured ÷ predicted)|; NaN where nothing was learned of the family."""
     implementation: NDArray[Any]
+    notes: Notes
+
+    @property
+    def in_domain(self) -> NDArray[np.bool_]:
+        """Rows with a time of which nothing is said that puts them outside of what was trained for."""
+        return np.isfinite(self.predicted_s) & ~self.notes.outside
+
+    @property
+    def note(self) -> NDArray[Any]:
+        """What is said of each row, joined for display."""
+        return self.notes.joined()
+
+    def put(self, index: NDArray[np.intp], centre_s: Floats, half: Floats, calibrated_s: Floats, sigma: Floats,
+            implementation: NDArray[Any]) -> None:  # fmt: skip
+        """Times [s] of the rows `index` with a band `half` wide in log time to either side."""
+        self.predicted_s[index], self.calibrated_s[index], self.sigma[index] = centre_s, calibrated_s, sigma
+        self.lower_s[index], self.upper_s[index] = to_time(-half, centre_s), to_time(half, centre_s)
+        self.implementation[index] = implementation
+
+
+def nothing_predicted(size: int) -> Predicted:
+    """Room for the predictions of `size` rows."""
+    time, lower, upper, calibrated, sigma = np.full((5, size), np.nan)
+    return Predicted(time, lower, upper, calibrated, sigma, np.full(size, "", dtype=object), Notes(size))
+
+
+def faded_s(learned_s: Floats, beyond_s: Floats, distance: Floats) -> Floats:
+    """Time [s] between what was learned and what is left to believe `distance` octaves outside the training range.
+
+    What was learned inside the box misleads outside.
+    """
+    trust = np.maximum(1.0 - distance / TRUST_OCTAVES, 0.0)
+    return to_time(trust * to_residual(learned_s, beyond_s), beyond_s)
 
 
 def difficulty_rows(rows: Rows, typical: Floats, disagreement: Floats, correction: Floats) -> Floats:
@@ -83,9 +110,9 @@ def sigma_of(judge: Judge, label: str, part: Part, disagreement: Floats, correct
     return np.maximum(np.exp(Trees(judge.difficulty).predict(x)), SMALLEST_SIGMA)
 
 
-@dataclass
+@dataclass(repr=False)
 class Model:
-    """A trained hybrid for one platform. `meta` says where it comes from: rows, digest, split, metrics, version."""
+    """A trained hybrid for one platform. `meta` says where it comes from: rows, digests, scores, version."""
 
     platform: str
     name: str
@@ -97,7 +124,7 @@ class Model:
     bands: Bands
     analytic_scores: Floats
     """|log(measured ÷ analytic)| of training rows, sorted downwards: the band of families never seen."""
-    meta: dict[str, Any] = field(default_factory=dict)
+    meta: Meta = field(default_factory=lambda: Meta())
     strangers: Bands | None = None
     """Scores of rows predicted without their implementation's label: the band of one that was never seen."""
     segments: SegmentModel | None = None
@@ -105,6 +132,21 @@ class Model:
     partials: Mapping[str, FamilyModel] = field(default_factory=dict)
     """Families for questions that leave statistics out, by `partial.name_of`."""
     partial_judge: Judge | None = None
+
+    def __repr__(self) -> str:
+        """`<Model kernelcast-h200@shipped of h200: 49 families, 31000 runs, held-out error 5.9 %>`."""
+        version, error = self.meta.get("version"), self.meta.get("heldout", {}).get("mape")
+        facts = [f"{len(self.families)} families", *([f"{self.meta['rows']} runs"] if "rows" in self.meta else []),
+                 *([] if error is None else [f"held-out error {error:.2g} %"])]  # fmt: skip
+        name = f"{self.name}@{version}" if version else self.name
+        return f"<Model {name} of {self.platform}: {', '.join(facts)}>"
+
+    def _repr_html_(self) -> str:
+        """The families as a table, for a notebook: training rows and error on rows of other folds, where known."""
+        scores = self.meta.get("out_of_fold", {})
+        cells = {name: (f"{found['rows']:g}", f"{found['mape']:.3g} %") for name, found in scores.items()}
+        rows = [(name, *cells.get(name, ("", ""))) for name in sorted(self.families)]
+        return html_table(repr(self)[1:-1], ("family", "runs", "error out of fold"), rows)
 
     @property
     def judge(self) -> Judge:
@@ -121,10 +163,7 @@ class Model:
         left_open: rows without an implementation were run by one that nobody named, so that their band covers the
         others, too; else they ask for the reference one.
         """
-        n = described.baseline_s.size
-        time, lower, upper, calibrated, sigma = np.full((5, n), np.nan)
-        out = Predicted(time, lower, upper, calibrated, sigma, np.zeros(n, dtype=bool),
-                        np.full(n, "", dtype=object), np.full(n, "", dtype=object))  # fmt: skip
+        out = nothing_predicted(described.baseline_s.size)
         for group in described.groups:
             if group.family in self.families:
                 model = self.families[group.family]
@@ -137,55 +176,32 @@ class Model:
         return out
 
     def _predict_group(self, asked: Asked, level: float, out: Predicted, left_open: bool) -> None:
-        group, model = asked.group, asked.model
+        """Rows of a family that was learned: time, what is to be said of it, and the band that follows from both."""
+        group, model, index = asked.group, asked.model, asked.group.index
         taken = learned_as(group.precision, model.domain.precisions)
         part = part_of(group, model.reference, model.domain.implementations, taken)
-        index = group.index
-        correction, disagreement = model.log_correction(part)
         distance, column = model.domain.outside(part.rows)
         base = model.calibrated_s(part)
-        # what was learned inside the box misleads outside
-        trust = np.maximum(1.0 - distance / TRUST_OCTAVES, 0.0)
-        far = model.beyond_s(part)
-        centre = to_time(trust * to_residual(to_time(correction, base), far), far)
+        correction, disagreement = model.log_correction(part)
+        centre = faded_s(to_time(correction, base), model.beyond_s(part), distance)
         sigma = sigma_of(asked.judge, asked.label, part, disagreement, correction)
         half, pooled = asked.judge.bands.half_width(sigma, np.full(index.size, asked.label), level, part.regime)
-        named = _named(group, part, model, left_open)
+        named = remarks.of_implementation(group, part, model, left_open)
         if named.strange.any():
             half = np.where(named.strange, self._stranger_half(group.family, half, level), half)
-        seen = group.precision in model.domain.precisions
-        silent, unsaid = _unsaid(asked)
-        remarks = [
-            Remark(distance > 0, lambda i: f"outside the training range ({str(column[i]).removeprefix('log2_')}), "
-                   f"faded towards the analytic time, band widened x{1.0 + distance[i]:.3g}", 1.0 + distance),
+        said = [
+            remarks.of_sizes(distance, column),
             *named.remarks,
-            *self._of_platform(group, taken, seen),
-            Remark(pooled, lambda i: f"band from the pooled scores: {group.family} has too few calibration rows"),
-            Remark(~np.isfinite(half), lambda i: f"unbounded: too few calibration rows for a {100 * level:g} % band"),
-            *unsaid,
-            Remark(np.full(index.size, bool(model.note)), lambda i: model.note),
+            *remarks.of_platform(group, taken, group.precision in model.domain.precisions,
+                                 self.meta.get("architectures", {}).get(group.family, [])),
+            *remarks.of_band(group.family, half, pooled, level),
+            *remarks.of_what_is_left_out(asked),
+            remarks.of_model(model, index.size, self.meta.get("unseen_platform", False)),
         ]  # fmt: skip
-        note = np.full(index.size, "", dtype=object)
-        for remark in remarks:
-            half = half * np.where(remark.rows, remark.factor, 1.0)
-            _add(note, remark.rows, remark.words)
-        out.predicted_s[index], out.calibrated_s[index], out.sigma[index] = centre, base, sigma
-        out.lower_s[index], out.upper_s[index] = to_time(-half, centre), to_time(half, centre)
-        sure = seen and not self.meta.get("unseen_platform", False)
-        out.in_domain[index] = (distance <= 0) & ~named.unknown & ~silent & sure
-        out.note[index], out.implementation[index] = note, part.rows.categories["implementation"].astype(str)
-
-    def _of_platform(self, group: Group, taken: str, seen: bool) -> list[Remark]:
-        """What is to be said where precision or architecture are not those of the training rows."""
-        learned_from = self.meta.get("architectures", {}).get(group.family, [])
-        foreign = bool(learned_from) and group.platform.arch not in learned_from
-        twin, strange = taken != group.precision, TWIN_PRECISION if taken != group.precision else UNKNOWN_PRECISION
-        return [
-            Remark(np.full(group.index.size, not seen), lambda i: f"precision {group.precision} not in training for "
-                   f"{group.family}{f', taken for {taken}' if twin else ''}, band widened x{strange:g}", strange),
-            Remark(np.full(group.index.size, foreign), lambda i: f"no run of a {group.platform.arch} GPU in training, "
-                   f"band widened x{NEW_ARCHITECTURE:g}", NEW_ARCHITECTURE),
-        ]  # fmt: skip
+        for remark in said:
+            half = half * remark.widening
+        out.put(index, centre, half, base, sigma, part.rows.categories["implementation"].astype(str))
+        out.notes.add(index, said)
 
     def _stranger_half(self, family: str, half: Floats, level: float) -> Floats:
         """Half-width where the implementation is not known: from rows predicted without their label."""
@@ -197,86 +213,20 @@ class Model:
     def _predict_counted(self, group: Group, model: SegmentModel, level: float, out: Predicted) -> None:
         """A profiled kernel of no known family: learned from the counts of other families, never in domain."""
         assert group.counts is not None
-        index = group.index
+        index, every = group.index, np.ones(group.index.size, dtype=bool)
         time_s, base, half, used = model.predict(group.counts, group.platform, level)
-        out.predicted_s[index], out.calibrated_s[index], out.sigma[index] = time_s, base, np.nan
+        out.put(index, time_s, half, base, np.full(index.size, np.nan), group.rows.categories["implementation"])
         least = np.minimum(least_s(group.counts, group.platform), time_s)
-        out.lower_s[index] = np.maximum(to_time(-half, time_s), least)
-        out.upper_s[index] = to_time(half, time_s)
-        note = np.array([model.note(str(name)) for name in used], dtype=object)
-        _add(note, ~np.isfinite(half), lambda i: f"unbounded: too few families for a {100 * level:g} % band")
-        out.note[index] = note
-        out.implementation[index] = group.rows.categories["implementation"]
+        out.lower_s[index] = np.maximum(out.lower_s[index], least)
+        words = np.array([model.note(str(name)) for name in used], dtype=object)
+        out.notes.add(index, [Remark("counted_only", every, lambda i: words[i], outside=True),
+                              remarks.unbounded(half, level, "families")])  # fmt: skip
 
     def _predict_unseen(self, group: Group, level: float, out: Predicted) -> None:
         """A family without training rows: the analytic time, with the band of analytic errors in other families."""
-        index, base = group.index, group.baseline.time_s
+        index, base, every = group.index, group.baseline.time_s, np.ones(group.index.size, dtype=bool)
         half = Bands(self.analytic_scores).half_width(np.ones(index.size), np.full(index.size, group.family), level)[0]
-        out.predicted_s[index] = out.calibrated_s[index] = base
-        out.sigma[index] = np.nan
-        out.lower_s[index], out.upper_s[index] = to_time(-half, base), to_time(half, base)
-        out.note[index] = (f"{group.family} has no measured run on {self.platform}: analytic only, "
-                           "band from the analytic error of other families")  # fmt: skip
-        out.implementation[index] = group.rows.categories["implementation"]
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something to say of the flagged rows (n,), words(i), and by how much it widens their half-width."""
-
-    rows: NDArray[np.bool_]
-    words: Callable[[int], str]
-    factor: float | Floats = 1.0
-
-
-@dataclass(frozen=True)
-class Named:
-    """Whose kernels the rows are: `unknown` to the model, `strange` where the band is that of anybody's."""
-
-    unknown: NDArray[np.bool_]
-    strange: NDArray[np.bool_]
-    remarks: tuple[Remark, ...]
-
-
-def _named(group: Group, part: Part, model: FamilyModel, left_open: bool) -> Named:
-    """What the implementation of each row is to the model."""
-    learned = model.domain.implementations
-    names = part.rows.categories["implementation"].astype(str)
-    given = canonical_labels(group.rows.categories["implementation"]).astype(str)
-    # a table that names no implementation at all says nothing about which ones it holds
-    unnamed = set(learned) <= set(MISSING)
-    unknown = ~(np.isin(names, learned) | unnamed)
-    renamed = ~unknown & ~np.isin(given, MISSING) & (spelling(given) != spelling(names))
-    unsaid = np.isin(given, MISSING) & model.ambiguous & left_open
-    meant = {name: _meant(name, learned) for name in np.unique(names[unknown]).tolist()}
-    return Named(unknown, unknown | unsaid, (
-        Remark(renamed, lambda i: f"implementation {str(given[i])!r} taken for {names[i]}, band widened "
-               f"x{SAME_LIBRARY:g}", SAME_LIBRARY),
-        Remark(unsaid, lambda i: f"implementation not given, taken for {names[i]}, band from how far apart they are"),
-        Remark(unknown, lambda i: f"implementation {str(names[i])!r} not in training{meant[str(names[i])]}, band from "
-               "how far those that are differ"),
-    ))  # fmt: skip
-
-
-def _unsaid(asked: Asked) -> tuple[NDArray[np.bool_], list[Remark]]:
-    """(rows whose band does not know what they leave out, what is to be said of that and of what is done without)."""
-    left_out = asked.model.unsaid(asked.group) if asked.label == asked.group.family else []
-    none = np.zeros(asked.group.index.size, dtype=bool)
-    silent = np.any([none, *(rows for rows, _ in left_out)], axis=0)
-    return silent, [
-        *(Remark(rows, lambda i, words=words: words) for rows, words in left_out),  # type: ignore[misc]
-        Remark(asked.missing != "", lambda i: f"by a model and a band that do without {asked.missing[i]}"),
-        Remark(silent, lambda i: "the band is of runs that say so, and too narrow for one that does not"),
-    ]
-
-
-def _add(note: NDArray[Any], where: NDArray[np.bool_], text: Any) -> None:
-    """Append text(i) to the notes of the flagged rows (few: only rows with something to say)."""
-    for i in np.flatnonzero(where):
-        note[i] = f"{note[i]}; {text(i)}" if note[i] else text(i)
-
-
-def _meant(name: str, known: Sequence[str]) -> str:
-    """` (did you mean …?)` for an implementation that is spelt nearly like a known one, else nothing."""
-    hint = nearest_names(name, known)
-    return hint if "did you mean" in hint else ""
+        out.put(index, base, half, base, np.full(index.size, np.nan), group.rows.categories["implementation"])
+        words = (f"{group.family} has no measured run on {self.platform}: analytic only, "
+                 "band from the analytic error of other families")  # fmt: skip
+        out.notes.add(index, [Remark("family_not_measured", every, words, outside=True)])

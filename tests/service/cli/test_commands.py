@@ -447,9 +447,9 @@ def test_platforms_without_shipped_runs_need_a_table(run: Run, home: Path) -> No
 
 
 def test_an_unexpected_fault_is_short_and_has_status_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernelcast.service import service
+    from kernelcast.service import platforms
 
-    monkeypatch.setattr(service, "platform_lines", lambda: 1 / 0)
+    monkeypatch.setattr(platforms, "platform_lines", lambda: 1 / 0)
     message = one_message(run("platforms"), status=1)
     assert "ZeroDivisionError" in message and "KERNELCAST_DEBUG" in message
     monkeypatch.setenv("KERNELCAST_DEBUG", "1")
@@ -457,12 +457,12 @@ def test_an_unexpected_fault_is_short_and_has_status_1(run: Run, monkeypatch: py
 
 
 def test_control_c_is_clean(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernelcast.service import service
+    from kernelcast.service import platforms
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(service, "platform_lines", interrupt)
+    monkeypatch.setattr(platforms, "platform_lines", interrupt)
     assert "interrupted" in one_message(run("platforms"), status=130)
 
 

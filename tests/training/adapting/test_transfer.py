@@ -11,8 +11,9 @@ import pytest
 from kernelcast.analytic.errors import InputError
 from kernelcast.features.describe import describe
 from kernelcast.registry.store import model_files, read_model, write_model
-from kernelcast.training.adapting.transfer import ABSOLUTE, NAME, fit_transfer, unseen_platform
-from kernelcast.training.hybrid.model import NEW_ARCHITECTURE
+from kernelcast.training.adapting.transfer import ABSOLUTE, fit_transfer, unseen_platform
+from kernelcast.training.hybrid.meta import TRANSFER
+from kernelcast.training.hybrid.remarks import NEW_ARCHITECTURE
 from kernelcast.training.tables.schema import validate_runs
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ def test_it_sees_no_absolute_column_and_no_platform(model: Model) -> None:
 
 def test_small_and_stored(table: pd.DataFrame, model: Model, tmp_path: Path) -> None:
     assert sum(len(data) for data in model_files(model).values()) < 2e6
-    write_model(model, tmp_path / NAME)
+    write_model(model, tmp_path / TRANSFER)
     described = describe(table.head(20))
-    again = read_model(tmp_path / NAME).predict(described)
+    again = read_model(tmp_path / TRANSFER).predict(described)
     np.testing.assert_allclose(again.predicted_s, model.predict(described).predicted_s)
 
 

@@ -11,7 +11,7 @@ import pytest
 from kernelcast.features.describe import describe
 from kernelcast.training.hybrid.calibration import TERMS, fit_calibration
 from kernelcast.training.hybrid.fit import fit_model
-from kernelcast.training.hybrid.model import SAME_LIBRARY
+from kernelcast.training.hybrid.remarks import SAME_LIBRARY
 
 SLOW = 2.5
 
