@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..analytic.errors import KernelcastError
 from ..analytic.explain import Explanation, explain_baseline
 from ..analytic.platform import Platform, load_platform
 from ..analytic.units import format_quantity
+from .advice import advice
 from .answer import Prediction
 from .question import ask
+
+if TYPE_CHECKING:
+    from ..training.hybrid.model import Model
 
 STEP = 1.1
 """A parameter is raised by a tenth to see what it does."""
@@ -116,9 +120,10 @@ def said_words(said: Explanation) -> dict[str, Any]:
 
 
 def explanation(
-    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None
-) -> dict[str, Any]:
-    """A prediction with what `explain` adds to it, JSON-safe."""
+    prediction: Prediction, overrides: Mapping[str, str | float] | None = None, platform_name: str | None = None,
+    model: Model | str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """A prediction with what `explain` adds to it, JSON-safe. model: as `predict` was given it."""
     terms = prediction.terms
     total = sum(terms.values()) or 1.0
     said = steps_of(prediction, overrides, platform_name)
@@ -130,4 +135,5 @@ def explanation(
         "residual_factor": prediction.predicted_s / prediction.calibrated_s,
         "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
         "sensitivity": as_rows(sensitivities(prediction, overrides, platform_name)),
+        **advice(prediction, overrides, platform_name, model),
     }  # fmt: skip

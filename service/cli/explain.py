@@ -8,6 +8,7 @@ import typer
 
 from ...analytic.errors import InputError
 from . import ask, workload
+from .advice import print_advice
 from .beside import documents, longest_term, print_changes
 from .explain_workload import MOVES, parameters, sensitivity
 from .parse import overrides
@@ -67,7 +68,7 @@ def explain(
                                          analytic=analytic)  # fmt: skip
     from ..explain import explanation
 
-    said = [explanation(item, overrides(changes or []), name) for item, name in
+    said = [explanation(item, overrides(changes or []), name, model) for item, name in
             zip(found, dict.fromkeys(platform or []), strict=True)]  # fmt: skip
     if plot is not None:
         _draw(found, plot, overrides(changes or []), list(dict.fromkeys(platform or [])))
@@ -111,6 +112,7 @@ def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
     ]
     print_facts(where, lines)
     where.print()
+    print_advice(where, facts)
     print_table(where, "step by step (what runs side by side counts once, the longest)", _steps(facts))
     where.print(text("equations, numbered as in arXiv 2605.04178", "bold"))
     for line in facts["equations"]:
