@@ -222,6 +222,10 @@ class Answered:
     """As changed for the question."""
     described: Described
     prediction: Prediction
+    model: Model | None = None
+    """The opened model that answered, or whose runs made the band of an analytic answer; None where there is none."""
+    overridden: tuple[str, ...] = ()
+    """Platform parameters that were set by hand for the question."""
 
 
 def predict(
@@ -273,9 +277,10 @@ def answered(
     question = ask(family, params, precision, cache, implementation)
     described, used = question.described(target)
     found = resolve_model(target, model)
-    said = judge_labels(question, found, analytic)
-    given = answer(described, target, level=level, model=found, analytic=analytic, overridden=tuple(overrides or ()))
-    return Answered(question, target, described, _prediction(question, target, described, given, level, used, said))
+    said, set_by_hand = judge_labels(question, found, analytic), tuple(overrides or ())
+    given = answer(described, target, level=level, model=found, analytic=analytic, overridden=set_by_hand)
+    prediction = _prediction(question, target, described, given, level, used, said)
+    return Answered(question, target, described, prediction, found, set_by_hand)
 
 
 def _prediction(question: Question, platform: Platform, described: Described, given: Answer, level: float,

@@ -11,6 +11,7 @@ from ..analytic.errors import KernelcastError
 from ..analytic.explain import Explanation, explain_baseline
 from ..analytic.platform import Platform
 from ..analytic.units import format_quantity
+from .advice import advice
 from .answer import Answered, Prediction
 
 STEP = 1.1
@@ -107,4 +108,5 @@ def explanation(asked: Answered) -> dict[str, Any]:
         "residual_factor": prediction.predicted_s / prediction.calibrated_s,
         "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
         "sensitivity": as_rows(sensitivities(asked)),
+        **advice(asked),
     }  # fmt: skip

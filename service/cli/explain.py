@@ -8,6 +8,7 @@ import typer
 
 from ...analytic.errors import InputError
 from . import ask, workload
+from .advice import print_advice
 from .beside import documents, longest_term, print_changes
 from .explain_workload import MOVES, parameters, sensitivity
 from .show import (
@@ -109,6 +110,7 @@ def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
     ]
     print_facts(where, lines)
     where.print()
+    print_advice(where, facts)
     print_table(where, "step by step (what runs side by side counts once, the longest)", _steps(facts))
     where.print(text("equations, numbered as in arXiv 2605.04178", "bold"))
     for line in facts["equations"]:

@@ -50,8 +50,8 @@ def _value(param: dict[str, Any]) -> str:
     """What a value is: its unit, its words, true or false."""
     if param["words"]:
         return ", ".join([*param["words"], *(["or what a model was trained on"] if param["open"] else [])])
-    return {"flag": "true or false", "text": "any text", "list": f"a list of {param['unit']}"}.get(
-        param["kind"], param["unit"])  # fmt: skip
+    unit = str(param["unit"])
+    return {"flag": "true or false", "text": "any text", "list": f"a list of {unit}"}.get(param["kind"], unit)
 
 
 def _detail(record: dict[str, Any]) -> None:

@@ -179,7 +179,7 @@ def _family_rows(root: Path, platform: str, family: str) -> pd.DataFrame | None:
         parts.append(part.assign(phase=name.partition("_")[0] if family == "attention" else ""))
     if not parts:
         return None
-    rows = pd.concat(parts, ignore_index=True)
+    rows: pd.DataFrame = pd.concat(parts, ignore_index=True)
     return rows.assign(platform=platform, family=family)
 
 
