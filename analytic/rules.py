@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import mistyped, nearest_names
-
-if TYPE_CHECKING:
-    from .work import Family, Param
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -30,6 +27,47 @@ LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 ABSENT = ("", "nan", "None", "<NA>")
 """Words that say that nothing is said."""
 _TRUTH = {"true": 1.0, "false": 0.0}
+
+
+ParamKind = Literal["size", "real", "flag", "text", "list"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter. `size`: a count ≥ 1; `real`: a number ≥ 0; `flag`: true/false; `text`, `list`: as is."""
+
+    name: str
+    kind: ParamKind = "size"
+    required: bool = True
+    default: float | str | None = None
+    meaning: str = ""
+    unit: str = ""
+    """What a number counts, or its SI unit; `1` for a ratio. Nothing for words and flags."""
+    words: tuple[str, ...] = ()
+    """The words a text may be, in their canonical spelling; any text where there are none."""
+    follows: str = ""
+    """What an absent value is taken from, in words: `edges / nodes`."""
+    open: bool = False
+    """Whether a table may bring words of its own: the parameter is a label, which changes no work."""
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """Parameters that cannot hold together: what to say, and where it is so (NaN: not given, so no contradiction)."""
+
+    words: str
+    where: Callable[[Columns], NDArray[np.bool_]]
+
+
+class Record(Protocol):
+    """What the rules need to know of a family."""
+
+    @property
+    def params(self) -> tuple[Param, ...]: ...
+    @property
+    def usage(self) -> str: ...
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -135,7 +173,7 @@ def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False
     return [fault for fault in out if fault.where.any()]
 
 
-def faults(family: Family, columns: Columns, *, whole: bool = False, complete: bool = True,
+def faults(family: Record, columns: Columns, *, whole: bool = False, complete: bool = True,
            given: Collection[str] = ()) -> list[Fault]:  # fmt: skip
     """The rules that n configurations break, parameter by parameter.
 
@@ -151,15 +189,13 @@ def faults(family: Family, columns: Columns, *, whole: bool = False, complete: b
                 continue
             missing = np.isnan(values) if complete and param.required else None
             if missing is not None and missing.any():
-                from .work import usage
-
                 what = "is not a number (NaN)" if param.name in given else "is missing"
-                out.append(Fault(param.name, missing, f"{what}; {usage(family)}"))
+                out.append(Fault(param.name, missing, f"{what}; {family.usage}"))
             out += number_faults(param, values, whole)
     return out
 
 
-def contradictions(family: Family, columns: Columns) -> NDArray[Any]:
+def contradictions(family: Record, columns: Columns) -> NDArray[Any]:
     """What cannot be true of each of n configurations, '' where nothing is.
 
     columns: one array of shape (n,) for every parameter of the family, before anything is filled in: numbers with NaN

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, nearest_names
+from .rules import Contradiction as Contradiction
 from .rules import Fault, faults, is_word, numbers, spelt
+from .rules import Param as Param
 
 FloatArray = NDArray[np.float64]
 Arguments = Mapping[str, NDArray[Any]]
@@ -107,36 +109,6 @@ def make_work(
     return Work(flops, reads, writes, resident, starts, items, again, steps, unit, shapes)
 
 
-ParamKind = Literal["size", "real", "flag", "text", "list"]
-
-
-@dataclass(frozen=True)
-class Param:
-    """One parameter. `size`: a count ≥ 1; `real`: a number ≥ 0; `flag`: true/false; `text`, `list`: as is."""
-
-    name: str
-    kind: ParamKind = "size"
-    required: bool = True
-    default: float | str | None = None
-    meaning: str = ""
-    unit: str = ""
-    """What a number counts, or its SI unit; `1` for a ratio. Nothing for words and flags."""
-    words: tuple[str, ...] = ()
-    """The words a text may be, in their canonical spelling; any text where there are none."""
-    follows: str = ""
-    """What an absent value is taken from, in words: `edges / nodes`."""
-    open: bool = False
-    """Whether a table may bring words of its own: the parameter is a label, which changes no work."""
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """Parameters that cannot hold together: what to say, and where it is so (NaN: not given, so no contradiction)."""
-
-    words: str
-    where: Callable[[Arguments], NDArray[np.bool_]]
-
-
 @dataclass(frozen=True)
 class Family:
     """A kernel family: its parameters, the function from parameters to work, and all that is known of it besides.
@@ -176,9 +148,9 @@ class Family:
         return tuple(p.name for p in self.params)
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """Names of the parameters that are words."""
-        return tuple(p.name for p in self.params if p.kind == "text")
+    def usage(self) -> str:
+        """How it is called: `gemm takes m n k [batch]`."""
+        return f"{self.name} takes {' '.join(p.name if p.required else f'[{p.name}]' for p in self.params)}"
 
 
 def _first(bad: NDArray[np.bool_]) -> str:
@@ -243,5 +215,4 @@ def arguments(family: Family, raw: Mapping[str, Any], where: str | None = None) 
 
 def usage(family: Family) -> str:
     """How the family is called: `gemm takes m n k [batch]`."""
-    words = [p.name if p.required else f"[{p.name}]" for p in family.params]
-    return f"{family.name} takes {' '.join(words)}"
+    return family.usage
