@@ -27,7 +27,7 @@ CLASSES = {
     "Domain": "training.hybrid.domain",
     "Encoder": "training.hybrid.encode",
     "FamilyModel": "training.hybrid.family",
-    "FewProcess": "training.adapting.fewrows",
+    "FewProcess": "training.learners.process",
     "Judge": "training.hybrid.partial",
     "Level": "training.profiled.segment",
     "Network": "training.learners.network",

@@ -1,9 +1,8 @@
 """Retrain on new hardware from a few runs of it.
 
-For each family several corrections of what is known beforehand (source models of other platforms, or the baseline of
-the parameter file alone) are fitted and judged by leaving runs out; one that does not beat the un-adapted source there
-is not shipped, or only as far as it does. With ten runs or more the best one is taken; below that only strongly shrunk
-ones compete.
+What is known beforehand (source models of other platforms, or the baseline of the parameter file alone) is corrected
+family by family, and the correction is judged by leaving runs out: one that does not beat the un-adapted source there
+is not shipped, or only as far as it does.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ from ..hybrid.family import FamilyModel, Part, part_of, reference_implementation
 from ..hybrid.meta import Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model
 from ..learners.residual import to_residual
-from .adapted import AdaptedFamily, contributions, prior_multipliers, transferred_log
-from .corrections import FEW, FITTERS, SHIFT_ROWS, Chosen, Few, choose, choose_alone, judge, shift_only
-from .fewrows import process_scales
+from .adapted import AdaptedFamily, contributions, prior_multipliers, process_scales, transferred_log
+from .corrections import AS_IS, Correction, Few, correct, correct_alone
 from .transfer import Across, across_platforms, fit_across
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
 
+TYPICAL_ROWS = 8.0
+"""Half of a family's typical left-out error is believed after so many runs; a handful tells little of it."""
 SOURCE_ROWS = 8000
 SOURCE_EPOCHS = 20
 """Of the network of a source that is made of its rows."""
@@ -56,8 +55,8 @@ def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
 
 
 def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any], sources: Sequence[FamilyModel],
-            family: str, encoder: Encoder, rows: Across | None) -> Few:  # fmt: skip
-    terms = np.concatenate([contributions(sources, part) for part in parts])
+            family: str, encoder: Encoder, rows: Across | None, compute_units: float) -> Few:  # fmt: skip
+    terms = np.concatenate([contributions(sources, part, compute_units) for part in parts])
     prior = prior_multipliers(sources, terms.shape[1])
     prior_log = np.log(np.maximum(terms @ prior, 1e-9))
     carried = np.zeros(len(prior_log))
@@ -66,12 +65,11 @@ def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any]
     source_x = source_y = None
     if rows is not None and sources:
         source_x = np.concatenate([encoder.matrix(part.rows) for part in rows.parts])
-        base = [contributions(sources, part) @ prior for part in rows.parts]
+        base = [contributions(sources, part, compute_units) @ prior for part in rows.parts]
         source_y = to_residual(np.concatenate(rows.times), np.maximum(np.concatenate(base), 1e-9))
     sizes = [p.name for p in FAMILIES[family].params if p.kind in ("size", "real")]
     return Few(terms, prior, prior_log, carried, np.concatenate([encoder.matrix(p.rows) for p in parts]),
-                np.log(np.concatenate(list(times))), groups, process_scales(encoder.columns, sizes), source_x, source_y,
-                bool(sources))  # fmt: skip
+                np.log(np.concatenate(list(times))), groups, process_scales(encoder.columns, sizes), source_x, source_y)
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,7 @@ class _Task:
     reference: dict[str, str]
     sources: list[FamilyModel]
     origin: str
+    compute_units: float
 
 
 @dataclass(frozen=True)
@@ -102,41 +101,38 @@ def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[A
     parts = [part_of(g, reference) for g in groups]
     encoder = Encoder.fit([*(p.rows for p in parts), *(p.rows for p in (rows.parts if rows else ()))])
     index = np.concatenate([part.index for part in parts])
-    few = _few_of(parts, [time_s[p.index] for p in parts], group[index], sources, family, encoder, rows)
-    return _Task(family, parts, few, encoder, reference, sources, origin)
+    units = groups[0].platform.value("compute_units")
+    few = _few_of(parts, [time_s[p.index] for p in parts], group[index], sources, family, encoder, rows, units)
+    return _Task(family, parts, few, encoder, reference, sources, origin, units)
 
 
-def _finish(task: _Task, chosen: Chosen, seed: int) -> _Adapted:
-    few, every = task.few, np.arange(len(task.few.log_time))
-    fit = FITTERS[chosen.name](few, every, seed)
-    if chosen.refused and chosen.scores["shift"] < chosen.scores["as it is"]:
-        fit = shift_only(few, every, seed)  # nothing clearly beats the source: a shrunk scalar is all that may ship
+def _finish(task: _Task, found: Correction) -> _Adapted:
+    few = task.few
     domain = _merged([s.domain for s in task.sources], fit_domain(task.family, [p.rows for p in task.parts]))
     model = AdaptedFamily(task.family, task.encoder, Calibration(np.zeros(len(TERMS))), None, domain, task.reference,
-                          len(every), _words(len(every), task.origin, chosen), sources=task.sources,
-                          multipliers=fit.multipliers, shift=fit.shift, process=fit.process, joint=fit.joint,
-                          network=fit.network, joint_share=chosen.joint_share, kind=chosen.name,
-                          share=chosen.share)  # fmt: skip
+                          len(few.log_time), _words(len(few.log_time), task.origin, found), sources=task.sources,
+                          compute_units=task.compute_units, multipliers=found.multipliers, process=found.process,
+                          joint=found.joint, network=found.network, joint_share=found.joint_share, kind=found.kind,
+                          share=found.share)  # fmt: skip
     analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in task.parts]))
-    return _Adapted(model, task.parts, chosen.error, chosen.scores, analytic)
+    return _Adapted(model, task.parts, found.error, found.scores, analytic)
 
 
 def _adapt_all(tasks: Sequence[_Task], seed: int) -> list[_Adapted]:
-    judged = {task.family: judge(task.few, seed) for task in tasks}
-    alone = {t.family: t.few for t in tasks if not t.sources and len(t.few.log_time) < FEW}
-    chosen = {task.family: choose(task.few, judged[task.family]) for task in tasks}
+    found = {task.family: correct(task.few, seed) for task in tasks if task.sources}
+    alone = {task.family: task.few for task in tasks if not task.sources}
     if alone:
-        chosen |= choose_alone(alone, {family: judged[family] for family in alone})
-    return [_finish(task, chosen[task.family], seed) for task in tasks]
+        found |= correct_alone(alone, seed)
+    return [_finish(task, found[task.family]) for task in tasks]
 
 
-def _words(rows: int, origin: str, chosen: Chosen) -> str:
-    before, after = 100.0 * chosen.scores["as it is"], 100.0 * chosen.scores[chosen.name]
+def _words(rows: int, origin: str, found: Correction) -> str:
+    before, after = 100.0 * found.scores[AS_IS], 100.0 * found.scores[found.kind]
     head = f"adapted from {origin} with {rows} run{'s' * (rows != 1)}"
-    if chosen.refused:
+    if found.kind == AS_IS:
         return f"{head}: no correction beat it with runs left out ({before:.1f} %), kept as it is"
-    part = "" if chosen.share == 1.0 else f" (by {chosen.share:.0%} of its logarithm, more of it loses there)"
-    return f"{head}: {chosen.name}{part}, error with runs left out {after:.1f} % ({before:.1f} % un-adapted)"
+    part = "" if found.share == 1.0 else f" (by {found.share:.0%} of its logarithm, more of it loses there)"
+    return f"{head}: {found.kind}{part}, error with runs left out {after:.1f} % ({before:.1f} % un-adapted)"
 
 
 def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Sequence[Model] | None = None, *,
@@ -204,8 +200,8 @@ def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequen
                 )
     size = {item.model.family: np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in done}
     whole = float(np.median(np.concatenate(list(size.values()))))
-    # a handful of errors tells little of a family's typical one: half of it is believed after eight
-    typical = {f: float((np.median(v) * len(v) + whole * SHIFT_ROWS) / (len(v) + SHIFT_ROWS)) for f, v in size.items()}
+    typical = {f: float((np.median(v) * len(v) + whole * TYPICAL_ROWS) / (len(v) + TYPICAL_ROWS))
+               for f, v in size.items()}  # fmt: skip
     typical[""] = max(whole, *typical.values())
     error = np.concatenate([item.error for item in done])
     label = np.concatenate([np.full(len(item.error), item.model.family) for item in done])

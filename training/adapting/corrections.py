@@ -1,7 +1,10 @@
-"""Corrections that a few runs of a platform can carry, and which of them holds up with runs left out.
+"""What a few runs of a platform correct in what was known beforehand.
 
-Each corrector fits the runs of one family given what was known beforehand. One that does not beat what it corrects with
-runs left out is not shipped, or only as far as it does.
+With a source: one Gaussian process with an explicit basis on the source's residual. A common shift, multipliers of the
+physical terms, a smooth error and "as it is" are its corners, its prior is what shrinks it, and its left-out errors
+have a closed form. From JOINT_FROM runs on the learners of sources and few runs together are averaged in. Without a
+source: multipliers that cannot be negative (they end far from where they start, so no line through the start will do),
+and a process on what they leave. Either is shipped as far as runs left out say.
 """
 
 from __future__ import annotations
@@ -14,19 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..learners.network import Network, fit_network
+from ..learners.process import FewProcess, believed, fit_few_process
 from ..learners.residual import fit_booster
-from .adapted import joint_log
-from .fewrows import PULL, PULL_SOURCE, UNSEEN, UNSEEN_SOURCE, FewProcess, fit_few_process, pulled_multipliers
-from .fewterms import expected
+from .adapted import expected, joint_log, shares_of
 from .transfer import NETWORK_FROM, TREES
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 FEW = 10
-"""Below so many runs of a family only strongly shrunk corrections compete."""
-SHIFT_ROWS = 8.0
-"""Runs that a scalar shift is shrunk by: half of it is believed after so many."""
+"""Below so many runs of a family without a source the process keeps its prior's hyper-parameters."""
+PULL, UNSEEN = 0.1, 0.3
+"""Strength of the pull of a family's multipliers to the expected ones where there is no source (times √rows), and the
+share of the time that a term which the rows hardly show counts for in it: unseen terms stay as they are."""
 JOINT_FROM = 10
 JOINT_WEIGHT = 20
 """One run of the target counts like so many of the sources in the joint learners."""
@@ -42,14 +45,25 @@ SHARES = np.linspace(1.0, 0.0, 21)
 ALONE_PROCESS = 0.5
 """How much of the process is believed where the terms have no source: they and it see the same few rows."""
 CLEARLY = 1.15
-"""So much larger the preferred correction's left-out error may be before the best one takes its place."""
-GAIN = {"few": 0.9, "many": 1.0}
-"""A correction must reduce the left-out error of the un-adapted source to this share of it."""
+"""So much larger than the process's the left-out error with the joint learners may be before they are left out: the
+average of several learners is the safer choice."""
+DOUBTFUL = 0.9
+"""Where corrections without a source lose over all families, one must reduce its own family's error to this share."""
+
+AS_IS = "as it is"
+PROCESS = "Gaussian process"
+JOINT = f"{PROCESS} + joint learners"
+ALONE = f"term multipliers + {PROCESS}"
 
 
 @dataclass(frozen=True)
 class Few:
-    """The few runs of one family; `prior_log` is log [s] of the prior base, `carried` the sources' own correction."""
+    """The few runs of one family; `prior_log` is log [s] of the prior base, `carried` the sources' own correction.
+
+    terms (n, terms) [s] with the multipliers `prior` (terms,) before any run was seen; x (n, columns) and scales
+    (columns,) as `fit_few_process` takes them; log_time, group (n,); source_x, source_y: rows of the sources for the
+    joint learners, if any.
+    """
 
     terms: Floats
     prior: Floats
@@ -61,228 +75,178 @@ class Few:
     scales: Floats
     source_x: Floats | None
     source_y: Floats | None
-    has_source: bool
-    like: FewProcess | None = None
-    """Process whose hyper-parameters are kept while runs are left out."""
+
+    @property
+    def as_is(self) -> Floats:
+        """log(measured ÷ predicted) of each run before any was seen."""
+        return self.log_time - self.prior_log - self.carried
+
+    @property
+    def witnesses(self) -> NDArray[Any]:
+        """Label of what is left out together: the group, or the run where there are too few groups."""
+        return self.group if len(np.unique(self.group)) >= 3 else np.arange(len(self.group))
 
 
 @dataclass(frozen=True)
-class Fit:
-    """One fitted correction: the fields of AdaptedFamily that it sets."""
+class Correction:
+    """What is shipped: the fields of AdaptedFamily, and log(measured ÷ predicted) of each run left out."""
 
+    kind: str
+    error: Floats
+    scores: Mapping[str, float]
     multipliers: Floats
-    shift: float = 0.0
-    process: FewProcess | None = None
+    process: FewProcess
     joint: Any = None
     network: Network | None = None
     joint_share: float = 0.0
-
-    def log_time(self, few: Few, at: Index) -> Floats:
-        """Predicted log time [s] of some of the rows."""
-        base = np.log(np.maximum(few.terms[at] @ self.multipliers, 1e-9))
-        smooth = base + few.carried[at] + self.shift
-        if self.process is not None:
-            smooth = smooth + self.process.predict(few.x[at])
-        if self.joint is None:
-            return np.asarray(smooth)
-        joint = base + joint_log(self.joint, self.network, few.x[at])
-        return np.asarray(smooth + self.joint_share * (joint - smooth))
+    share: float = 1.0
 
 
-Fitter = Callable[[Few, Index, int], Fit]
+def mape_of_log(error: Floats) -> float:
+    """Mean relative error (a share of one) of log(measured ÷ predicted)."""
+    return float(np.mean(np.abs(np.expm1(-error))))
 
 
-def _as_is(few: Few, at: Index, seed: int) -> Fit:
-    return Fit(few.prior)
+def pulled_multipliers(terms: Floats, time_s: Floats, prior: Floats, pull: float = PULL, unseen: float = UNSEEN
+                       ) -> Floats:  # fmt: skip
+    """Non-negative u of T ≈ Σ uⱼ·termⱼ by relative least squares, pulled to `prior` (terms,).
+
+    terms: (n, terms) [s]; one that the rows do not show stays at its prior. The pull is as strong as the term's mean
+    share of the time, and at least as for a share of `unseen`.
+    """
+    from scipy.optimize import nnls
+
+    relative = terms / time_s[:, None]
+    weight = pull * np.sqrt(len(time_s)) * np.maximum(relative.mean(axis=0), unseen)
+    solution, _ = nnls(np.vstack([relative, np.diag(weight)]), np.concatenate([np.ones(len(time_s)), weight * prior]))
+    return np.asarray(solution)
 
 
-def shift_only(few: Few, at: Index, seed: int) -> Fit:
-    left = few.log_time[at] - few.prior_log[at] - few.carried[at]
-    return Fit(few.prior, shift=float(left.sum() / (len(at) + SHIFT_ROWS)))
+def correct(few: Few, seed: int) -> Correction:
+    """The correction of a family that has a source.
+
+    In log time the error of an average is the average of the errors, so no fit is needed to try a share.
+    """
+    plain, shares = few.as_is, shares_of(few.terms)
+    target, process, error = _process(few, shares)
+    share, smooth = _best_share(plain, error)
+    scores = {AS_IS: mape_of_log(plain), PROCESS: mape_of_log(smooth)}
+    found = Correction(PROCESS if share else AS_IS, smooth, scores, few.prior, process, share=share)
+    if few.source_x is None or len(plain) < JOINT_FROM:
+        return found
+
+    def fit(at: Index) -> tuple[Floats, _Joint]:
+        """(base of every run [log s], learners of what is left of it) by some of the runs."""
+        base = few.prior_log + share * process.refit(few.x[at], shares[at], target[at]).linear(shares)
+        return base, _joint(few, at, base, seed)
+
+    def predict(kept: Index, held: Index) -> Floats:
+        base, learners = fit(kept)
+        return np.asarray(base[held] + learners(few.x[held]))
+
+    joint = _left_out(few, seed, predict, FOLDS)
+    mixed = {of: smooth + of * (joint - smooth) for of in JOINT_SHARES}
+    of = min(mixed, key=lambda of: mape_of_log(mixed[of]))
+    scores[JOINT] = mape_of_log(mixed[of])
+    if scores[JOINT] > min(scores[AS_IS], CLEARLY * scores[PROCESS]):
+        return found
+    every = fit(np.arange(len(plain)))[1]
+    return replace(found, kind=JOINT, error=mixed[of], joint=every.trees, network=every.network, joint_share=of)
 
 
-def _terms(few: Few, at: Index, seed: int) -> Fit:
-    time_s = np.exp(few.log_time[at])
-    if not few.has_source:
-        return Fit(pulled_multipliers(few.terms[at], time_s, expected(), PULL, UNSEEN))
-    scaled = few.terms[at] * np.exp(few.carried[at])[:, None]
-    return Fit(pulled_multipliers(scaled, time_s, few.prior, PULL_SOURCE, UNSEEN_SOURCE))
+def _best_share(plain: Floats, whole: Floats) -> tuple[float, Floats]:
+    """(share, errors) of the share of a correction with the smallest left-out error, the largest of equals."""
+    share = min(SHARES, key=lambda share: mape_of_log(plain + share * (whole - plain)))
+    return float(share), plain + share * (whole - plain)
 
 
-def _with_process(fit: Fit, few: Few, at: Index, search: bool) -> Fit:
-    left = few.log_time[at] - fit.log_time(few, at)
-    if few.like is not None:
-        process = few.like.refit(few.x[at], left)
-    else:
-        process = fit_few_process(few.x[at], left, few.scales, search=search)
-    if not few.has_source:
-        process = replace(process, alpha=ALONE_PROCESS * process.alpha)
-    return replace(fit, process=process)
+def _process(few: Few, shares: Floats) -> tuple[Floats, FewProcess, Floats]:
+    """(targets, process on them, its left-out errors): the source's residual, runs that no other bears out believed in
+    part."""
+    y = few.as_is
+    _, error = fit_few_process(few.x, shares, y, few.scales, group=few.witnesses)
+    target = believed(y, error)
+    process, error = fit_few_process(few.x, shares, target, few.scales, group=few.witnesses)
+    return target, process, error + y - target
 
 
-def _process(few: Few, at: Index, seed: int) -> Fit:
-    return _with_process(_as_is(few, at, seed), few, at, len(at) >= FEW)
+@dataclass(frozen=True)
+class _Joint:
+    trees: Any
+    network: Network | None
+
+    def __call__(self, x: Floats) -> Floats:
+        return joint_log(self.trees, self.network, x)
 
 
-def _terms_process(few: Few, at: Index, seed: int) -> Fit:
-    return _with_process(_terms(few, at, seed), few, at, len(at) >= (5 if few.has_source else FEW))
-
-
-def _joint(few: Few, at: Index, seed: int) -> Fit:
+def _joint(few: Few, at: Index, base: Floats, seed: int) -> _Joint:
+    """Trees, and a network where there are rows enough for one, on what sources and few runs leave of their bases."""
     assert few.source_x is not None and few.source_y is not None
-    scaled = _terms(few, at, seed)  # the learners see what is left of each platform's own base
-    base = np.log(np.maximum(few.terms[at] @ scaled.multipliers, 1e-9))
-    x, y = np.concatenate([few.source_x, few.x[at]]), np.concatenate([few.source_y, few.log_time[at] - base])
+    own_y = (few.log_time - base)[at]
+    x, y = np.concatenate([few.source_x, few.x[at]]), np.concatenate([few.source_y, own_y])
     weight = np.concatenate([np.ones(len(few.source_y)), np.full(len(at), float(JOINT_WEIGHT))])
     trees = fit_booster(x, y, seed, ROUNDS, weight, **TREES)
     network = None
     if len(few.source_y) >= NETWORK_FROM:
         own = np.repeat(np.arange(len(few.source_y), len(y)), JOINT_WEIGHT - 1)
         network = fit_network(np.concatenate([x, x[own]]), np.concatenate([y, y[own]]), seed, epochs=EPOCHS)
-    return replace(scaled, joint=trees, network=network, joint_share=1.0)
+    return _Joint(trees, network)
 
 
-def _process_joint(few: Few, at: Index, seed: int) -> Fit:
-    both = _joint(few, at, seed)
-    return replace(_terms_process(few, at, seed), joint=both.joint, network=both.network, joint_share=JOINT_SHARES[0])
+def _left_out(few: Few, seed: int, predict: Callable[[Index, Index], Floats], most: int = 2 * FOLDS) -> Floats:
+    """log(measured ÷ predicted) of each run; predict(kept, held) gives log times [s] of held rows by a fit on others.
 
-
-PROCESS = "term multipliers + Gaussian process"
-JOINT = "joint learners"
-ALL = f"{PROCESS} + {JOINT}"
-FITTERS: dict[str, Fitter] = {
-    "as it is": _as_is, "shift": shift_only, "term multipliers": _terms, "Gaussian process": _process,
-    PROCESS: _terms_process, JOINT: _joint,
-    ALL: _process_joint,
-}  # fmt: skip
-
-
-def _candidates(few: Few) -> list[str]:
-    """Names of the corrections that compete, the preferred one first; 'as it is' is always judged beside them."""
-    n = len(few.log_time)
-    if not few.has_source:
-        return [PROCESS, "term multipliers", "shift"]
-    if n < FEW:
-        return ["Gaussian process", "shift"]
-    plain = ["Gaussian process", PROCESS, "term multipliers", "shift"]
-    return ([ALL] if few.source_x is not None and n >= JOINT_FROM else []) + plain
-
-
-def _folds(few: Few, seed: int) -> NDArray[np.intp]:
-    """Fold of each row; rows of one group together. Every group is a fold of its own while there are few."""
-    labels, codes = np.unique(few.group.astype(str), return_inverse=True)
-    if len(labels) < 3:
-        codes, labels = np.arange(len(codes)), np.arange(len(codes)).astype(str)
-    if len(codes) <= LEAVE_ONE_OUT_UP_TO:
-        return np.asarray(codes, dtype=np.intp)
-    return np.asarray(np.random.default_rng(seed).permutation(len(labels))[codes] % (2 * FOLDS), dtype=np.intp)
-
-
-def _left_out(name: str, few: Few, fold: NDArray[np.intp], seed: int) -> Floats:
-    """log(measured ÷ predicted) of each row by a fit that saw none of its fold."""
-    fit = FITTERS[name]
-    if name == JOINT:  # seconds each: five folds must do
-        fold = fold % FOLDS
-    smooth = fit if "process" in name else _as_is
-    few = replace(few, like=smooth(few, np.arange(len(fold)), seed).process)
+    Every witness is a fold of its own while there are few runs, at most `most` folds where a fit takes seconds.
+    """
+    labels, fold = np.unique(few.witnesses.astype(str), return_inverse=True)
+    if len(fold) > LEAVE_ONE_OUT_UP_TO or most < 2 * FOLDS:
+        fold = np.random.default_rng(seed).permutation(len(labels))[fold] % most
     out = np.zeros(len(fold))
     for number in np.unique(fold):
-        held = np.flatnonzero(fold == number)
-        kept = np.flatnonzero(fold != number)
-        out[held] = few.log_time[held] - fit(few, kept, seed).log_time(few, held)
+        held, kept = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        out[held] = few.log_time[held] - predict(kept, held)
     return out
 
 
-def _inside(log_size: Floats) -> NDArray[np.bool_]:
-    """Rows that others enclose in size: leaving out the smallest or the largest run asks for an extrapolation, which is
-    not what a correction is used for (outside the box predictions fade and widen on their own account)."""
-    inside = (log_size > log_size.min()) & (log_size < log_size.max())
-    return inside if inside.sum() >= 3 else np.ones(len(log_size), dtype=bool)
+def correct_alone(few: Mapping[str, Few], seed: int) -> dict[str, Correction]:
+    """The corrections of families that have no source, of one platform: how far each is shipped.
 
-
-def _mean(error: Floats) -> float:
-    return float(np.mean(np.abs(np.expm1(-error))))
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Every competing correction of one family with runs left out: errors of its rows, and their mean inside."""
-
-    errors: Mapping[str, Floats]
-    scores: Mapping[str, float]
-    joint_share: float = 0.0
-    """Of JOINT_SHARES, the one with the smallest error."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    name: str
-    error: Floats
-    scores: Mapping[str, float]
-    refused: bool
-    """No correction beat the un-adapted source."""
-    share: float = 1.0
-    """How far the correction is shipped."""
-    joint_share: float = 0.0
-
-
-def judge(few: Few, seed: int) -> Judged:
-    fold = _folds(few, seed)
-    names = _candidates(few)
-    parts = [JOINT if name == ALL else name for name in names]
-    errors = {name: _left_out(name, few, fold, seed) for name in ["as it is", *parts]}
-    # physical terms without a source are meant to carry beyond the smallest and the largest run, too
-    inside = _inside(few.prior_log) if few.has_source else np.ones(len(few.prior_log), dtype=bool)
-    share = 0.0
-    if ALL in names:  # in log time the error of an average is the average of the errors
-        mixed = {s: errors[PROCESS] + s * (errors[JOINT] - errors[PROCESS]) for s in JOINT_SHARES}
-        share = min(mixed, key=lambda s: _mean(mixed[s][inside]))
-        errors[ALL] = mixed[share]
-    return Judged(errors, {name: _mean(error[inside]) for name, error in errors.items()}, share)
-
-
-def choose(few: Few, judged: Judged) -> Chosen:
-    """The correction to ship. A preferred one that holds up is kept where few rows could only choose by luck."""
-    names, scores = _candidates(few), judged.scores
-    enough = len(few.log_time) >= FEW
-    limit = scores["as it is"] * GAIN["many" if enough else "few"]
-    best = min(names, key=lambda name: scores[name])
-    # the average of several learners is the safer choice: it is left only for one that is clearly better
-    first = names[0] if not enough or scores[names[0]] <= CLEARLY * scores[best] else best
-    kept = first if scores[first] <= limit else best if scores[best] <= limit else "as it is"
-    share = judged.joint_share if kept == ALL else 0.0
-    return Chosen(kept, judged.errors[kept], scores, kept == "as it is", joint_share=share)
-
-
-def choose_alone(few: Mapping[str, Few], judged: Mapping[str, Judged]) -> dict[str, Chosen]:
-    """The correction of families that have no source and fewer than FEW runs: chosen for all of them together.
-
-    Four of five runs say little about one family's choice, those of a dozen families together say enough. The one with
-    the smallest median error over all left-out runs is taken, in each family as far as it does not lose there. Where
-    none of them beats the parameter file over all families, only those families take it in which it clearly does.
+    Four of five runs say little about one family, those of a dozen families together say enough. Where the corrections
+    do not lower the median left-out error over all families, only those families take one in which it clearly helps.
     """
-    names = _candidates(next(iter(few.values())))
-
-    def typical(name: str) -> float:
-        return float(np.median(np.abs(np.concatenate([item.errors[name] for item in judged.values()]))))
-
-    pooled = {name: typical(name) for name in names}
-    best = min(pooled, key=lambda name: pooled[name])
-    together = names[0] if pooled[names[0]] <= 1.1 * pooled[best] else best
-    enough = pooled[together] <= typical("as it is")
-    return {family: as_far_as_it_holds(together, item, 1.0 if enough else GAIN["few"])
-            for family, item in judged.items()}  # fmt: skip
+    whole = {family: _alone(item, seed) for family, item in few.items()}
+    typical = [float(np.median(np.abs(np.concatenate(list(errors))))) for errors in
+               ((item.as_is for item in few.values()), (item.error for item in whole.values()))]  # fmt: skip
+    gain = 1.0 if typical[1] <= typical[0] else DOUBTFUL
+    return {family: as_far_as_it_holds(item, few[family].as_is, gain) for family, item in whole.items()}
 
 
-def as_far_as_it_holds(name: str, judged: Judged, gain: float = 1.0) -> Chosen:
-    """A correction by the largest of SHARES whose left-out error is at most `gain` times that of what it corrects.
-
-    In log time the error of a share lies on the line between the two, so no fit is needed to try it.
-    """
-    plain, whole = judged.errors["as it is"], judged.errors[name]
+def as_far_as_it_holds(whole: Correction, plain: Floats, gain: float = 1.0) -> Correction:
+    """A correction by the largest of SHARES whose left-out error is at most `gain` times that of `plain` (n,)."""
     for share in SHARES:
-        error = plain + share * (whole - plain)
-        if share == 0.0 or _mean(error) <= gain * _mean(plain):
+        error = plain + share * (whole.error - plain)
+        if share == 0.0 or mape_of_log(error) <= gain * mape_of_log(plain):
             break
-    kept = "as it is" if share == 0.0 else name
-    return Chosen(kept, error, {**judged.scores, name: _mean(error)}, kept == "as it is", float(share))
+    kind = whole.kind if share else AS_IS
+    scores = {AS_IS: mape_of_log(plain), whole.kind: mape_of_log(error)}
+    return replace(whole, kind=kind, error=error, scores=scores, share=float(share))
+
+
+def _alone(few: Few, seed: int) -> Correction:
+    """Multipliers and a process on what they leave, all the way."""
+    bare = np.zeros((len(few.x), 0))
+
+    def scaled(at: Index) -> tuple[Floats, Floats]:
+        multipliers = pulled_multipliers(few.terms[at], np.exp(few.log_time[at]), expected())
+        return multipliers, np.log(np.maximum(few.terms @ multipliers, 1e-9))
+
+    def predict(kept: Index, held: Index) -> Floats:
+        base = scaled(kept)[1]
+        smooth = process.refit(few.x[kept], bare[kept], (few.log_time - base)[kept])
+        return np.asarray(base[held] + ALONE_PROCESS * smooth.predict(few.x[held], bare[held]))
+
+    multipliers, base = scaled(np.arange(len(few.x)))
+    process, _ = fit_few_process(few.x, bare, few.log_time - base, few.scales, search=len(few.x) >= FEW)
+    error = _left_out(few, seed, predict)
+    return Correction(ALONE, error, {AS_IS: mape_of_log(few.as_is), ALONE: mape_of_log(error)}, multipliers,
+                      replace(process, alpha=ALONE_PROCESS * process.alpha))  # fmt: skip

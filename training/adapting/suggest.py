@@ -21,7 +21,8 @@ from ...analytic.platform import Platform, load_platform, platform_ids
 from ...features.describe import Described, Group, describe
 from ..hybrid.encode import Encoder
 from ..hybrid.model import Model
-from .fewrows import AMPLITUDE, BIAS, LABEL, LENGTH, NOISE, OCTAVES, FewProcess
+from ..learners.process import PRIOR, few_covariance, scaled_rows, square_distance
+from .adapted import LABEL, OCTAVES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,12 +44,12 @@ class _Pool:
 
     def gain(self) -> Floats:
         """By how much each candidate, measured, lowers the mean variance over the pool."""
-        spread = self.covariance.diagonal() + NOISE**2
+        spread = self.covariance.diagonal() + PRIOR.noise**2
         return self.share * np.asarray((self.covariance**2).mean(axis=0) / spread)
 
     def measured(self, row: int) -> None:
         column = self.covariance[:, row]
-        self.covariance = self.covariance - np.outer(column, column) / (column[row] + NOISE**2)
+        self.covariance = self.covariance - np.outer(column, column) / (column[row] + PRIOR.noise**2)
 
 
 def suggest(platform: Platform | str, n: int, source: Model | None = None, candidates: pd.DataFrame | None = None, *,
@@ -102,11 +103,9 @@ def _pool(family: str, groups: list[Group], before: int, rng: np.random.Generato
         OCTAVES if name in sizes else LABEL if name.startswith("precision=") else 0.0 for name in encoder.columns
     ])  # fmt: skip
     columns = np.flatnonzero((scales > 0.0) & np.isfinite(x).any(axis=0))
-    length = LENGTH * np.sqrt(max(len(columns), 1)) / 2.0
-    empty = np.zeros((0, len(columns)))
-    process = FewProcess(columns, scales[columns], empty, np.zeros(0), AMPLITUDE, length, NOISE, BIAS)
-    z = process.scaled(x)
-    pool = _Pool(index, process.covariance(z, z), 1.0)
+    z = scaled_rows(x, columns, scales[columns])
+    square = square_distance(z, z, np.ones(len(columns)))
+    pool = _Pool(index, few_covariance(PRIOR.log(len(columns)), np.zeros_like(square), square)[0], 1.0)
     for row in np.flatnonzero(index < before):
         pool.measured(int(row))
     return pool

@@ -13,9 +13,10 @@ from kernelcast.features.describe import describe
 from kernelcast.training.adapting import corrections
 from kernelcast.training.adapting.adapt import adapt_model
 from kernelcast.training.adapting.adapted import AdaptedFamily
-from kernelcast.training.adapting.corrections import FEW, FITTERS, Judged, as_far_as_it_holds
-from kernelcast.training.adapting.fewrows import fit_few_process, pulled_multipliers
+from kernelcast.training.adapting.corrections import JOINT_FROM, Correction, as_far_as_it_holds, pulled_multipliers
 from kernelcast.training.hybrid.metrics import relative_error
+from kernelcast.training.learners import process as process_module
+from kernelcast.training.learners.process import OUTLYING, PRIOR, FewProcess, believed, fit_few_process
 from kernelcast.training.tables.schema import validate_runs
 
 if TYPE_CHECKING:
@@ -87,11 +88,11 @@ def test_a_correction_that_loses_is_shipped_as_far_as_it_does_not() -> None:
     plain, name = np.array([0.1, -0.1, 0.1, 0.1]), "term multipliers"
     for whole, least, most in (([0.0, 0.0, 0.0, 0.2], 1.0, 1.0), ([0.0, 0.0, 0.0, 0.9], 0.0, 0.9),
                                ([0.1, -0.1, 0.1, 3.0], 0.0, 0.0)):  # fmt: skip
-        judged = Judged({"as it is": plain, name: np.array(whole)}, {"as it is": 1.0, name: 1.0})
-        chosen = as_far_as_it_holds(name, judged)
+        found = Correction(name, np.array(whole), {}, np.ones(1), FewProcess(*[np.zeros(0)] * 6))
+        chosen = as_far_as_it_holds(found, plain)
         assert least <= chosen.share <= most
         assert np.abs(np.expm1(-chosen.error)).mean() <= np.abs(np.expm1(-plain)).mean()
-        assert chosen.refused == (chosen.share == 0.0)
+        assert (chosen.kind == "as it is") == (chosen.share == 0.0)
 
 
 def test_no_family_without_a_source_loses_with_runs_left_out() -> None:
@@ -170,7 +171,7 @@ def test_stored_and_read_again(old: pd.DataFrame, test: pd.DataFrame, tmp_path: 
 
     from kernelcast.registry.store import read_model, write_model
 
-    adapted = adapt_model(made_up(NEW, FEW, 9, 1.4), NEW, source_rows=old)
+    adapted = adapt_model(made_up(NEW, JOINT_FROM, 9, 1.4), NEW, source_rows=old)
     folder = Path(str(tmp_path)) / "model"
     write_model(adapted, folder)
     described = describe(test)
@@ -189,21 +190,69 @@ def test_multipliers_stay_at_the_prior_where_rows_say_nothing() -> None:
     assert found[0] == pytest.approx(3.0, rel=0.01) and found[1] == pytest.approx(1.0)
 
 
+def process_of(x: np.ndarray, y: np.ndarray, shares: np.ndarray | None = None) -> tuple[FewProcess, np.ndarray]:
+    shares = np.zeros((len(y), 0)) if shares is None else shares
+    return fit_few_process(x[:, None], shares, y, np.array([1.0]))
+
+
 def test_process_returns_to_the_shift_far_away() -> None:
-    x = np.linspace(0.0, 10.0, 15)[:, None]
-    process = fit_few_process(x, np.sin(x[:, 0]), np.array([1.0]))
-    assert np.abs(process.predict(x) - np.sin(x[:, 0])).max() < 0.2
-    assert abs(process.predict(np.array([[1e4]]))[0]) < 0.2
+    x = np.linspace(0.0, 10.0, 15)
+    process, _ = process_of(x, np.sin(x))
+    none = np.zeros((15, 0))
+    assert np.abs(process.predict(x[:, None], none) - np.sin(x)).max() < 0.2
+    assert abs(process.predict(np.array([[1e4]]), none[:1])[0]) < 0.2
+
+
+def test_left_out_errors_are_those_of_a_process_without_the_run() -> None:
+    rng = np.random.default_rng(0)
+    x, shares = rng.uniform(0.0, 5.0, 12), rng.dirichlet(np.ones(3), 12)
+    y = 0.3 * np.sin(x) + shares @ np.array([0.5, 0.0, -0.2])
+    process, error = process_of(x, y, shares)
+    for i in range(12):
+        kept = np.arange(12) != i
+        without = process.refit(x[kept, None], shares[kept], y[kept])
+        assert error[i] == pytest.approx(y[i] - without.predict(x[[i], None], shares[[i]])[0], abs=1e-6)
+
+
+def test_left_out_groups_are_left_out_whole() -> None:
+    x = np.linspace(0.0, 5.0, 9)
+    none, y, group = np.zeros((9, 0)), np.cos(x), np.repeat([0, 1, 2], 3)
+    process, error = fit_few_process(x[:, None], none, y, np.array([1.0]), group=group)
+    without = process.refit(x[3:, None], none[3:], y[3:])
+    np.testing.assert_allclose(error[:3], y[:3] - without.predict(x[:3, None], none[:3]), atol=1e-6)
+
+
+def test_the_basis_finds_the_term_that_is_off() -> None:
+    """One of two terms takes 1.3 times as long: its share carries the error, also where no run was."""
+    share = np.linspace(0.0, 0.6, 20)
+    shares = np.column_stack([share, 1.0 - share])
+    process, _ = process_of(np.zeros(20), np.log1p(0.3 * share), shares)
+    ends = process.linear(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(ends, [0.0, np.log(1.3)], atol=0.08)
+
+
+def test_the_gradient_of_the_likelihood_is_that_of_differences() -> None:
+    rng = np.random.default_rng(1)
+    z, shares, y = rng.normal(size=(8, 2)), rng.dirichlet(np.ones(3), 8), 0.2 * rng.normal(size=8)
+    square = ((z[:, None] - z[None]) ** 2).sum(axis=2)
+    cost = process_module._few_likelihood(shares @ shares.T, square, y, PRIOR.log(2), PRIOR.width)
+    at = PRIOR.log(2) + 0.1
+    step = 1e-5 * np.eye(5)
+    differences = [(cost(at + h)[0] - cost(at - h)[0]) / 2e-5 for h in step]
+    np.testing.assert_allclose(cost(at)[1], differences, rtol=1e-4, atol=1e-6)
+
+
+def test_a_run_that_no_other_bears_out_is_believed_in_part() -> None:
+    y, error = np.array([0.1, -0.1, 0.05, 2.0]), np.array([0.1, -0.1, 0.1, 2.0])
+    found = believed(y, error)
+    np.testing.assert_allclose(found[:3], y[:3])
+    assert found[3] == pytest.approx(OUTLYING * 1.4826 * 0.1)
 
 
 def test_spread_rows_hold_both_ends() -> None:
     size = np.random.default_rng(0).uniform(0, 1, 30)
     chosen = spread_rows(size, 5, np.random.default_rng(1))
     assert len(chosen) == 5 and {size.argmin(), size.argmax()} <= set(chosen)
-
-
-def test_every_fitter_names_itself() -> None:
-    assert "as it is" in FITTERS and len(FITTERS) >= 6
 
 
 def test_mi300a_from_its_own_runs(data_folder: str) -> None:
