@@ -22,7 +22,7 @@ from ..hybrid.bands import fit_bands
 from ..hybrid.calibration import TERMS, Calibration
 from ..hybrid.domain import Domain, fit_domain
 from ..hybrid.encode import Encoder
-from ..hybrid.family import FamilyModel, Part, part_of, reference_implementations
+from ..hybrid.family import FamilyModel, Part, by_family, part_of, reference_implementations
 from ..hybrid.meta import Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model
 from ..learners.residual import to_residual
@@ -156,14 +156,11 @@ def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Seq
     described = describe(here, known)
     time_s = np.asarray(here["time_s"], dtype=np.float64)
     group = np.asarray(here["group"].astype(str)) if "group" in here else np.arange(len(here)).astype(str)
-    by_family: dict[str, list[Group]] = {}
-    for part in described.groups:
-        by_family.setdefault(part.family, []).append(part)
-    if not by_family:
+    if not described.groups:
         raise InputError(f"no run of {target.id} can be used: {next(iter(described.refused.values()))}")
     tasks = [
         _task(family, groups, time_s, group, *_sources(family, models, rows, seed), rows.get(family))
-        for family, groups in sorted(by_family.items())
+        for family, groups in sorted(by_family(described.groups).items())
     ]
     done = _adapt_all(tasks, seed)
     return _assemble(target.id, name or f"{target.id}-adapted", done, models, len(described.refused), seed)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..hybrid.metrics import mape_of_log
 from ..learners.network import Network, fit_network
 from ..learners.process import FewProcess, believed, fit_few_process
 from ..learners.residual import fit_booster
@@ -100,11 +101,6 @@ class Correction:
     network: Network | None = None
     joint_share: float = 0.0
     share: float = 1.0
-
-
-def mape_of_log(error: Floats) -> float:
-    """Mean relative error (a share of one) of log(measured ÷ predicted)."""
-    return float(np.mean(np.abs(np.expm1(-error))))
 
 
 def pulled_multipliers(terms: Floats, time_s: Floats, prior: Floats, pull: float = PULL, unseen: float = UNSEEN

@@ -20,6 +20,7 @@ from ...analytic.families import FAMILIES
 from ...analytic.platform import Platform, load_platform, platform_ids
 from ...features.describe import Described, Group, describe
 from ..hybrid.encode import Encoder
+from ..hybrid.family import by_family
 from ..hybrid.model import Model
 from ..learners.process import PRIOR, few_covariance, scaled_rows, square_distance
 from .adapted import LABEL, OCTAVES
@@ -83,11 +84,8 @@ def suggest(platform: Platform | str, n: int, source: Model | None = None, candi
 
 
 def _pools(described: Described, before: int, seed: int) -> list[_Pool]:
-    by_family: dict[str, list[Group]] = {}
-    for group in described.groups:
-        by_family.setdefault(group.family, []).append(group)
     rng = np.random.default_rng(seed)
-    return [_pool(family, groups, before, rng) for family, groups in sorted(by_family.items())]
+    return [_pool(family, groups, before, rng) for family, groups in sorted(by_family(described.groups).items())]
 
 
 def _pool(family: str, groups: list[Group], before: int, rng: np.random.Generator) -> _Pool:
