@@ -2,9 +2,11 @@
 
 With a source: one Gaussian process with an explicit basis on the source's residual. A common shift, multipliers of the
 physical terms, a smooth error and "as it is" are its corners, its prior is what shrinks it, and its left-out errors
-have a closed form. From JOINT_FROM runs on the learners of sources and few runs together are averaged in. Without a
-source: multipliers that cannot be negative (they end far from where they start, so no line through the start will do),
-and a process on what they leave. Either is shipped as far as runs left out say.
+have a closed form. From JOINT_FROM runs on the learners of sources and few runs together are averaged in.
+
+Without a source: multipliers that cannot be negative, and a process on what they leave. They end far from where they
+start, so that the shares of a basis are no small change: on the MI300A's own 5 and 8 runs a family the process with a
+basis alone errs by 13.0 and 13.2 %, these by 7.6 and 5.9 %. Either is shipped as far as runs left out say.
 """
 
 from __future__ import annotations
