@@ -66,7 +66,8 @@ def few_terms(terms: Floats, rows: Rows, compute_units: float) -> Floats:
 
 def plain() -> Floats:
     """Multipliers that give the analytic time of the parameter file as it is."""
-    return (np.arange(len(NAMES) + len(TERMS)) == len(NAMES) + TERMS.index("baseline")).astype(np.float64)
+    at = np.arange(len(NAMES) + len(TERMS))
+    return np.asarray(at == len(NAMES) + TERMS.index("baseline"), dtype=np.float64)
 
 
 def expected() -> Floats:
@@ -94,7 +95,7 @@ def contributions(sources: Sequence[FamilyModel], part: Part, compute_units: flo
     if not sources:
         return few_terms(part.terms, part.rows, compute_units)
     if any(isinstance(source, AdaptedFamily) for source in sources):
-        return np.mean([source.calibrated_s(part) for source in sources], axis=0)[:, None]
+        return np.asarray(np.mean([source.calibrated_s(part) for source in sources], axis=0)[:, None])
     return np.asarray(np.mean([source_contributions(source, part) for source in sources], axis=0))
 
 

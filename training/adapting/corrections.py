@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..hybrid.metrics import mape_of_log
 from ..learners.network import Network, fit_network
 from ..learners.process import FewProcess, believed, fit_few_process
-from ..learners.residual import fit_booster
+from ..learners.trees import fit_booster
 from .adapted import expected, joint_log, shares_of
 from .transfer import NETWORK_FROM, TREES
 

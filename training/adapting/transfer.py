@@ -30,7 +30,8 @@ from ..hybrid.family import FamilyModel, Part, part_of, reference_implementation
 from ..hybrid.meta import TRANSFER, Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from ..learners.network import fit_network
-from ..learners.residual import FEWEST_ROWS, Residual, fit_booster, to_residual
+from ..learners.residual import FEWEST_ROWS, Residual, to_residual
+from ..learners.trees import fit_booster
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -295,8 +295,8 @@ def fit_few_process(x: Floats, shares: Floats, y: Floats, scales: Floats, *, pri
         few = np.ix_(some, some)
         cost = _few_likelihood(basis[few], square[few], y[some], hyper, prior.width)
         hyper = np.asarray(minimize(cost, hyper, method="L-BFGS-B", jac=True, options={"maxiter": STEPS}).x)
-    inverse = np.linalg.inv(_with_noise(hyper, few_covariance(hyper, basis, square)[0]))
-    alpha = inverse @ y
+    inverse: Floats = np.asarray(np.linalg.inv(_with_noise(hyper, few_covariance(hyper, basis, square)[0])))
+    alpha: Floats = np.asarray(inverse @ y)
     process = FewProcess(columns, scales[columns], z, shares, alpha, hyper)
     return process, left_out_errors(inverse, alpha, np.arange(len(y)) if group is None else group)
 
