@@ -16,6 +16,7 @@ import numpy as np
 from ..analytic.errors import KernelcastError
 from ..analytic.platform import Platform
 from ..analytic.units import format_quantity
+from ..training.hybrid.notes import joined
 from .answer import ANALYTIC, Answered, Prediction, answer
 from .changes import Change, changes, described_together
 from .plain import plain_question, sizes_to_pad, usual_question
@@ -125,7 +126,7 @@ def _answered(asked: Sequence[Change], now: Prediction, platform: Platform, opti
         upper = float(predicted.upper_s[i]) if bounded else None
         out.append(WhatIf(one.kind, one.words, dict(one.question.params), one.question.precision,
                           str(predicted.implementation[i]), time_s, lower, upper, now.predicted_s / time_s,
-                          _verdict(now, time_s, lower, upper), bool(predicted.in_domain[i]), str(given.note[i]),
+                          _verdict(now, time_s, lower, upper), bool(predicted.in_domain[i]), joined(predicted.notes.of(i)),
                           one.caution, float(predicted.calibrated_s[i])))  # fmt: skip
     return [item for item in out if not (item.kind == "implementation" and item.implementation == now.implementation)]
 

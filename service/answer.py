@@ -13,6 +13,7 @@ from ..analytic.errors import InputError
 from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.units import format_quantity
+from ..features.counted import SEGMENT
 from ..registry import index
 from ..registry.origin import parameters_digest
 from ..training.hybrid.encode import MISSING
@@ -20,7 +21,7 @@ from ..training.hybrid.html import html_table
 from ..training.hybrid.meta import TRANSFER
 from ..training.hybrid.notes import Note, joined
 from .labels import judge_labels
-from .question import SEGMENT, Question, ask
+from .question import Question, ask
 from .recorded import changed_parameters, used_parameters
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from ..analytic.families import FAMILIES
 from ..analytic.platform import Platform, load_platform
 from ..analytic.workload import SegmentTime, Workload, WorkloadTime, load_workload, workload_baseline
 from ..analytic.workload_file import Segment
+from ..features.counted import SEGMENT
 from ..training.hybrid.notes import Note, joined
 from .answer import ANALYTIC, Prediction, check_level, predict, resolve_model
-from .question import SEGMENT
 from .recorded import changed_parameters, recording, used_parameters
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ...features.describe import Group
 from ...features.rows import Rows
-from ..learners.residual import Blend, Process
+from ..learners.process import Process
+from ..learners.residual import Blend
 from .family import FamilyModel, Part, learned_as, part_of
 from .model import Model
 from .partial import by_what_is_said

@@ -34,7 +34,7 @@ def of_sizes(distance: Floats, column: NDArray[Any]) -> Remark:
         name = np.char.replace(column[i].astype(str), "log2_", "", count=1).astype(object)
         factor = np.char.mod("%.3g", widened[i]).astype(object)
         where: NDArray[Any] = "outside the training range (" + name + "), faded towards the analytic time"
-        return where + ", band widened x" + factor
+        return np.asarray(where + ", band widened x" + factor)
 
     return Remark("outside_range", distance > 0, words, widened, outside=True)
 
