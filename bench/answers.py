@@ -17,10 +17,11 @@ from pathlib import Path
 
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # sums of float32 follow the threads
 
-import kernelcast
 import numpy as np
 import pandas as pd
-from kernelcast.configs import folder
+
+from ..configs import folder
+from ..service.batch import predict_runs
 
 TABLES = ("h200", "h200-more", "h200-kinds", "h200-holdout", "h200-repeat", "h200-repeat-2")
 WITHOUT_CHAMPION = ("h100-pcie",)
@@ -39,7 +40,7 @@ def write(path: Path, every: int, platforms: list[str]) -> None:
     for name in TABLES:
         frame = pd.read_parquet(folder("runs", f"{name}.parquet")).iloc[::every]
         for platform in platforms or [*champions(), *WITHOUT_CHAMPION]:
-            asked = kernelcast.predict_runs(frame, platforms=[platform])
+            asked = predict_runs(frame, platforms=[platform])
             part = asked[[*NUMBERS, "in_domain", "note", "kernel"]].reset_index(drop=True)
             part["note"] = part["note"].astype("category")
             parts.append(part.assign(asked=platform, table=name, row=np.arange(len(part)) * every))

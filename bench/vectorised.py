@@ -14,10 +14,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from kernelcast import predict_runs
-from kernelcast.analytic.baseline import baseline
-from kernelcast.analytic.platform import load_platform
-from kernelcast.features.describe import describe
+
+from ..analytic.baseline import baseline
+from ..analytic.platform import load_platform
+from ..features.describe import describe
+from ..service.batch import predict_runs
 
 SINGLE = 64
 

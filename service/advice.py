@@ -126,8 +126,8 @@ def _answered(asked: Sequence[Change], now: Prediction, platform: Platform, opti
         upper = float(predicted.upper_s[i]) if bounded else None
         out.append(WhatIf(one.kind, one.words, dict(one.question.params), one.question.precision,
                           str(predicted.implementation[i]), time_s, lower, upper, now.predicted_s / time_s,
-                          _verdict(now, time_s, lower, upper), bool(predicted.in_domain[i]), joined(predicted.notes.of(i)),
-                          one.caution, float(predicted.calibrated_s[i])))  # fmt: skip
+                          _verdict(now, time_s, lower, upper), bool(predicted.in_domain[i]),
+                          joined(predicted.notes.of(i)), one.caution, float(predicted.calibrated_s[i])))  # fmt: skip
     return [item for item in out if not (item.kind == "implementation" and item.implementation == now.implementation)]
 
 
