@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .compressed import compressed_load_time
 from .equation_sets import equation_set
 from .errors import InputError, KernelcastError, RefusedError, nearest_names
 from .fusion import fused
@@ -258,13 +259,17 @@ def host_terms(segment: Segment, platform: Platform) -> dict[str, float]:
     times = segment.n_exec or 1.0
     terms = {}
     if segment.transfers:
-        byte = np.array([transfer.bytes for transfer in segment.transfers], dtype=float)
+        byte, ratio = np.array([(t.bytes, t.compression_ratio) for t in segment.transfers], dtype=float).T
         episodes = np.array([transfer.episodes for transfer in segment.transfers])
+        packed, unified = ratio > 1.0, platform.is_true("unified_memory")
         copies = transfer_time(
-            byte, episodes, 0.0, times, byte_per_s=platform.value("memcpy_bandwidth"),
-            tau_memcpy_s=platform.value("memcpy_latency"), unified_memory=platform.is_true("unified_memory"),
+            np.where(packed, 0.0, byte), episodes, 0.0, times, byte_per_s=platform.value("memcpy_bandwidth"),
+            tau_memcpy_s=platform.value("memcpy_latency"), unified_memory=unified,
         )  # fmt: skip
         terms["transfers"] = float(copies.sum())
+        if packed.any() and not unified:
+            loads = compressed_load_time(platform, byte[packed], ratio[packed])
+            terms["transfers"] += times * float((episodes[packed] * loads).sum())
     if segment.syncs:
         terms["syncs"] = float(
             transfer_time(0.0, 0.0, segment.syncs, times, tau_sync_s=platform.value("sync_latency"))

@@ -66,6 +66,14 @@ class Transfer(_Model):
     bytes: Byte | None
     direction: Literal["h2d", "d2h"]
     episodes: CountOrNone = 1.0
+    compression_ratio: float = Field(default=1.0, ge=1.0, allow_inf_nan=False)
+    """`bytes` are those before compression; above 1 they are unpacked by the device, on the way in only."""
+
+    @model_validator(mode="after")
+    def _only_inwards(self) -> Transfer:
+        if self.compression_ratio > 1.0 and self.direction != "h2d":
+            raise ValueError("compression_ratio: only what goes to the device (h2d) is unpacked there")
+        return self
 
 
 class Published(_Model):

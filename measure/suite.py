@@ -100,6 +100,8 @@ def _load(path: Path, text: str, draw_seed: int | None) -> tuple[Config, ...]:
             units += _draw(entry, index, seed)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: entry {index} ({entry.get('family')}): {error!r}") from error
+        except InputError as error:
+            raise InputError(f"{path}: entry {index}: {error}") from error
     order = np.random.default_rng(seed).permutation(len(units))
     chosen = {c.identity: c for u in order for c in units[u]}  # in the order of first appearance
     held = {c.identity for c in load_suite(document["beside"])} if "beside" in document else set()

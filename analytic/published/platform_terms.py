@@ -1,18 +1,15 @@
-"""Single equations at a platform's own parameters, for questions beside a kernel's time: a tile study, compressed data.
-Everything is looked up by name, so a parameter that the file lacks raises with that name."""
+"""A tile study at a platform's own parameters: all are looked up by name, so one that the file lacks raises with it."""
 
 from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
 from ..baseline import memory_of
-from ..errors import InputError
 from ..platform import Platform
 from ..traffic import bandwidth_mix_of, hit_rate_of
-from ..validity import FloatArray, at_least_one, non_negative
+from ..validity import FloatArray, at_least_one
 from ..waves import cta_count
 from ..work import element_byte
-from .stage_io import decompression_engine_time, decompression_load_time, engine_input_rate, unpack_time
 from .wavefront import tile_kernel_time, tile_step_time
 
 
@@ -42,33 +39,3 @@ def tile_study(
         platform.value("cta_overhead"), platform.value("kernel_launch_latency"), side * side * element / share,
         platform.get("coherence_latency") or 0.0, platform.get("cross_xcd_latency") or 0.0,
     )  # fmt: skip
-
-
-def compressed_load_time(
-    platform: Platform, uncompressed_byte: ArrayLike, compression_ratio: ArrayLike, form: str = "engine"
-) -> FloatArray:
-    """Compressed data from the host to its uncompressed place in memory [s]. arXiv 2605.04178 Eq. (5) and around it.
-
-    `form`: "link", Eq. (5) with `decompression_efficiency`; "engine", the slower of link and engine, which puts out
-    `decompression_output_rate` whatever the ratio; "unpack", the link and then a stage on the SMs at
-    `decompression_unpack_rate`. The link is that of Eq. (15), `memcpy_bandwidth`.
-    """
-    link, ratio = platform.value("memcpy_bandwidth"), at_least_one("compression_ratio", compression_ratio)
-    plain = non_negative("uncompressed_byte", uncompressed_byte)
-
-    def by_link() -> FloatArray:
-        return decompression_load_time(plain, ratio, link, platform.value("decompression_efficiency"))
-
-    def by_engine() -> FloatArray:
-        rate = engine_input_rate(platform.value("decompression_output_rate"), ratio)
-        return decompression_engine_time(plain / ratio, link, rate)
-
-    def by_unpacking() -> FloatArray:
-        setup = platform.get("decompression_setup_latency") or 0.0
-        stage = unpack_time(plain / ratio, platform.value("decompression_unpack_rate"), setup)
-        return decompression_load_time(plain, ratio, link) + stage
-
-    forms = {"link": by_link, "engine": by_engine, "unpack": by_unpacking}
-    if form not in forms:
-        raise InputError(f"form {form!r}: {', '.join(forms)}")
-    return forms[form]()

@@ -1,12 +1,11 @@
-"""Equations at a platform's own parameters: the tile study, compressed data."""
+"""The tile study at a platform's own parameters."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernelcast.analytic.errors import InputError
 from kernelcast.analytic.platform import load_platform
-from kernelcast.analytic.published.platform_terms import compressed_load_time, tile_study
+from kernelcast.analytic.published.platform_terms import tile_study
 
 
 def test_tile_study_by_hand() -> None:
@@ -32,29 +31,3 @@ def test_tile_study_moves_with_its_parameters() -> None:
     assert study(sustained_hbm_bw=5e12) < base < study(sustained_hbm_bw=2e12)
     ladder = tile_study(platform, np.arange(16, 8000, 61), 2048, 2048, 16)
     assert (np.diff(ladder) >= 0.0).all()
-
-
-def test_compressed_loads() -> None:
-    platform = load_platform("b200")
-    link, out = platform.value("memcpy_bandwidth"), platform.value("decompression_output_rate")
-    ratio = np.array([1.0, 2.0, 4.0, 15.0, 245.0])
-    assert compressed_load_time(platform, 1e9, ratio, "link") == pytest.approx(1e9 / (ratio * link))
-    engine = compressed_load_time(platform, 1e9, ratio)
-    assert engine == pytest.approx(np.maximum(1e9 / ratio / link, 1e9 / out))
-    assert engine[-2:] == pytest.approx(1e9 / out)  # bound by what the engine puts out: no ratio helps further
-    unpacking = platform.with_overrides({"decompression_unpack_rate": "1 TB/s"})
-    setup = platform.value("decompression_setup_latency")
-    assert compressed_load_time(unpacking, 1e9, 4.0, "unpack") == pytest.approx(
-        1e9 / 4 / link + 1e9 / 4 / 1e12 + setup
-    )
-    with pytest.raises(InputError, match="form 'gzip': link, engine, unpack"):
-        compressed_load_time(platform, 1e9, 2.0, "gzip")
-    with pytest.raises(InputError, match=r"compression_ratio is 0\.5"):
-        compressed_load_time(platform, 1e9, 0.5)
-
-
-def test_a_part_without_the_unit_says_so() -> None:
-    with pytest.raises(InputError, match="h200: parameter 'decompression_output_rate' is not"):
-        compressed_load_time(load_platform("h200"), 1e9, 2.0)
-    with pytest.raises(InputError, match="b200: parameter 'decompression_unpack_rate' is not"):
-        compressed_load_time(load_platform("b200"), 1e9, 2.0, "unpack")

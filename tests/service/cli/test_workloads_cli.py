@@ -378,7 +378,8 @@ def test_wrong_words_about_crossovers(run: Run, words: tuple[str, ...], message:
 # ---- explain
 
 
-def test_explain_says_steps_units_and_equations(run: Run) -> None:
+def test_explain_says_steps_units_and_equations(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "240")
     status, out, _ = run("explain", "spmv_csr", "rows=400000", "cols=400000", "nnz=4000000", "-p", "h200")
     assert status == 0
     for words in ("÷ 4.302 TB/s (sustained_hbm_bw)", "HBM ↔ L2", "what binds", "to move it", "Eq. (1)", "guard"):
