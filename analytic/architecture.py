@@ -89,7 +89,7 @@ def load_architecture(name: str) -> Architecture:
     """The shipped architecture of that id. InputError for an unknown one, with the nearest."""
     if name not in architecture_ids():
         raise InputError(f"unknown architecture '{name}'{nearest_names(name, architecture_ids())}; "
-                         f"a new one is a file {name}.yaml in configs/architectures")  # fmt: skip
+                         f"a new one is a file {name}.yaml in configs/architectures")
     return read_architecture(_folder() / f"{name}.yaml")
 
 

@@ -129,7 +129,7 @@ def naive_roofline_s(work: Work, platform: Platform, precision: str) -> FloatArr
 
 
 def _generic(family: Family, work: Work, precision: str, platform: Platform, cache: str
-             ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:  # fmt: skip
+             ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     """Generic path: launch floor + the longest of arithmetic, traffic and the chain of dependent accesses."""
     memory = memory_of(platform)
     h_first, h_again = hit_rate(work, platform, memory, cache)
@@ -156,7 +156,7 @@ def _generic(family: Family, work: Work, precision: str, platform: Platform, cac
     details = {
         "compute_s": compute_s, "memory_s": memory_s, "chain_s": chain_s, "launch_s": launch, "hit_rate": h_first,
         "hbm_byte": hbm_byte, "cache_byte": cache_byte, "cache_s": cache_byte / memory.cache_byte_per_s,
-    }  # fmt: skip
+    }
     return terms, details
 
 
@@ -184,7 +184,7 @@ def _occupied(work: Work, platform: Platform, memory: Memory, cache: str) -> dic
 
 
 def _matrix(work: Work, precision: str, platform: Platform, cache: str, tile: Any
-            ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:  # fmt: skip
+            ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     assert work.gemm is not None
     m, n, k, batch = work.gemm
     result = matrix_time(platform)(platform, m, n, k, batch, precision, tile=tile, cache=cache)
@@ -240,7 +240,7 @@ def baseline_of_work(
     terms["guard"] = lifted - time_s
     return Baseline(
         lifted, terms, bound, naive_roofline_s(work, platform, precision), route, guard, work, details,
-    )  # fmt: skip
+    )
 
 
 # Copies and mixed arithmetic have no peak of their own: they are timed against the fp32 rate.

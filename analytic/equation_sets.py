@@ -21,7 +21,7 @@ class MatrixTime(Protocol):
     def __call__(
         self, platform: Platform, m: ArrayLike, n: ArrayLike, k: ArrayLike, batch: ArrayLike, precision: str,
         tile: tuple[int, ...] | None = None, *, unit: str = "matrix", cache: str = "cold",
-    ) -> GemmTime: ...  # fmt: skip
+    ) -> GemmTime: ...
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ def launch_floor_parameter(platform: Platform) -> str:
 CALIBRATED = EquationSet(
     "calibrated", {"stage": ours.stage_gemm, "wavefront": ours.wavefront_gemm}, machine, True, launch_floor_parameter,
     "generic",
-)  # fmt: skip
+)
 PUBLISHED = EquationSet(
     "published", {"stage": printed.stage_gemm, "wavefront": printed.wavefront_gemm}, printed.printed_machine, False,
     lambda platform: "kernel_launch_latency", "published",
-)  # fmt: skip
+)
 
 
 def equation_set(platform: Platform) -> EquationSet:

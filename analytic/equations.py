@@ -51,7 +51,7 @@ class Equation:
 def _row(
     number: str, title: str, function: Callable[..., FloatArray], known: Iterable[Validity], rises: str = "",
     falls: str = "",
-) -> Equation:  # fmt: skip
+) -> Equation:
     own = set(inspect.signature(function).parameters)
     ranges = tuple(item for item in known if item.name in own)
     return Equation(number, title, function, ranges, tuple(rises.split()), tuple(falls.split()))
@@ -95,7 +95,7 @@ EQUATIONS: tuple[Equation, ...] = (
          "byte_per_s"),
     _row("16", "bandwidth of a working set", generic.effective_bandwidth, generic.GENERIC_VALIDITY, "",
          "working_set_byte"),
-)  # fmt: skip
+)
 
 UNNUMBERED: tuple[Equation, ...] = (
     _row("section II.A", "naive roofline", roofline.naive_roofline, roofline.ROOFLINE_VALIDITY, "flop byte",
@@ -146,7 +146,7 @@ UNNUMBERED: tuple[Equation, ...] = (
     _row("under 15", "host synchronisations", generic.host_sync_time, generic.GENERIC_VALIDITY, "syncs tau_sync_s"),
     _row("section IV.F", "launches beyond the first", generic.extra_launch_time, generic.GENERIC_VALIDITY,
          "kernels t_launch_s"),
-)  # fmt: skip
+)
 
 _BY_NUMBER: Mapping[str, Equation] = {row.number: row for row in EQUATIONS}
 
@@ -193,5 +193,5 @@ def out_of_range(platform: Platform, names: Iterable[str] | None = None) -> list
             known = next(item for item in row.ranges if item.name == argument)
             unit = "" if known.unit == "1" else f" {known.unit}"
             said.append(f"{name} = {shown:.4g} is outside {known.low:g} to {known.high:g}{unit}, "
-                        f"where Eq. ({row.number}) was published or checked")  # fmt: skip
+                        f"where Eq. ({row.number}) was published or checked")
     return said

@@ -60,7 +60,7 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
         rate = arithmetic_rate(platform, precision, work.unit)
         note = rate_name(platform, precision, work.unit) + _efficiency_note(platform, precision)
         steps.append(quotient("arithmetic", float(work.flop[i]), "FLOP", rate, note, "Eq. (1), T_compute",
-                               f"on the {work.unit} units"))  # fmt: skip
+                               f"on the {work.unit} units"))
     steps += _traffic(base, i, platform)
     plain_s = sum(step.time_s for step in steps if step.name.endswith(" traffic"))
     scale = float(details["memory_s"][i]) / plain_s if plain_s else 1.0
@@ -68,9 +68,9 @@ def _generic(base: Baseline, i: int, platform: Platform, precision: str) -> list
         steps = [rescaled(step, scale) if step.name.endswith(" traffic") else step for step in steps]
     if memory.latency_s and work.chain[i]:
         steps.append(product("dependent accesses", float(work.chain[i]), "accesses in a row", memory.latency_s,
-                              "latency_hbm", "Little's law, latency side", competes=True))  # fmt: skip
+                              "latency_hbm", "Little's law, latency side", competes=True))
     steps.append(product("launches", float(work.launches[i]), "launches", launch_floor_s(platform),
-                          launch_floor_parameter(platform), "Eq. (1), T_overhead"))  # fmt: skip
+                          launch_floor_parameter(platform), "Eq. (1), T_overhead"))
     return steps
 
 
@@ -91,7 +91,7 @@ def _traffic(base: Baseline, i: int, platform: Platform) -> list[Step]:
         rate = float(mixed_rate(platform, hbm_byte, cache_byte, hbm_byte_per_s, cache_byte_per_s))
         name = f"h · {cache_rate_name} + (1 - h) · sustained_hbm_bw at h = {cache_byte / both:.3g}"
         return [quotient("memory traffic", both, "B", rate, name, "mix under Eq. (10) as printed",
-                         f"HBM, {level} ↔ compute units ({_compulsory(base, i)})")]  # fmt: skip
+                         f"HBM, {level} ↔ compute units ({_compulsory(base, i)})")]
     missed = _missed_again(base, i)
     again = float(work.reread_byte[i])
     hit = 1.0 - missed / again if again else float(details["hit_rate"][i])
@@ -101,15 +101,15 @@ def _traffic(base: Baseline, i: int, platform: Platform) -> list[Step]:
     steps: list[Step] = []
     if hbm_byte > missed:
         steps.append(quotient("memory traffic", hbm_byte - missed, "B", hbm_byte_per_s, name, equation_words,
-                              f"HBM ↔ {level} ({_compulsory(base, i)})"))  # fmt: skip
+                              f"HBM ↔ {level} ({_compulsory(base, i)})"))
     if missed:
         steps.append(quotient(REREADS, missed, "B", hbm_byte_per_s, name, equation_words,
                               f"read again past {level} ({held}; an upper estimate: what the blocks in flight share "
-                              "may be less)"))  # fmt: skip
+                              "may be less)"))
     if cache_byte:
         steps.append(quotient("cache traffic", cache_byte, "B", cache_byte_per_s, cache_rate_name,
                               "Eq. (10) as bandwidth, times added",
-                              f"{level} ↔ compute units ({level}, {held})"))  # fmt: skip
+                              f"{level} ↔ compute units ({level}, {held})"))
     return steps
 
 
@@ -145,12 +145,12 @@ def _tiled(base: Baseline, i: int, platform: Platform, precision: str) -> list[S
     steps = [busy]
     cache = "LLC" if mach.llc_byte_per_s else "L2"
     steps.append(quotient("memory traffic", d["hbm_traffic_byte"], "B", mach.hbm_byte_per_s, "sustained_hbm_bw",
-                          "Eq. (1), T_memory", f"HBM ↔ {cache}"))  # fmt: skip
+                          "Eq. (1), T_memory", f"HBM ↔ {cache}"))
     if d["llc_traffic_byte"]:
         steps.append(quotient("LLC traffic", d["llc_traffic_byte"], "B", mach.llc_byte_per_s, "llc_bw",
-                              "Eq. (10) as bandwidth", "LLC ↔ L2"))  # fmt: skip
+                              "Eq. (10) as bandwidth", "LLC ↔ L2"))
     steps.append(quotient("L2 traffic", d["l2_traffic_byte"], "B", mach.l2_byte_per_s, "l2_bw",
-                          "Eq. (4), all units together", "L2 ↔ compute units"))  # fmt: skip
+                          "Eq. (4), all units together", "L2 ↔ compute units"))
     steps += _once(d, terms, mach, precision, launch_floor_parameter(platform))
     exposed = terms.get("memory_exposed", 0.0)
     longest = max(step.time_s for step in steps if step.competes)
@@ -174,16 +174,16 @@ def _once(d: dict[str, float], terms: dict[str, float], mach: Machine, precision
     hidden = f", of the others what alpha {mach.overlap_alpha:g} leaves bare" if d["waves"] > 1 else ""
     store = (f"{format_quantity(tile_byte, 'B', binary=False)} of a tile compute unit → L2 ÷ "
              f"{format_quantity(mach.port_byte_per_s, 'B/s')} (a unit's port) = {shown_time(store_s)}; × {bare:.3g} "
-             f"(the last store{hidden}) = {shown_time(terms['writeback'])}")  # fmt: skip
+             f"(the last store{hidden}) = {shown_time(terms['writeback'])}")
     sync = (f"{trips:.3g} round trips × {shown_time(trip_s)} (latency of a load; pipeline fills, arguments and drained "
-            f"output){barrier}{reduction} = {shown_time(terms['sync'])}")  # fmt: skip
+            f"output){barrier}{reduction} = {shown_time(terms['sync'])}")
     start = f"1 launch × {shown_time(terms['launch'])} ({launch}) = {shown_time(terms['launch'])}"
     return [
         Step("writeback", store, terms["writeback"], "store of the last tile, and 1 - alpha of the others, Eq. (7)",
              competes=False),
         Step("sync", sync, terms["sync"], "pipeline fill and barriers, Eqs. (7), (8)", competes=False),
         Step("launch", start, terms["launch"], "Eq. (1), T_overhead", competes=False),
-    ]  # fmt: skip
+    ]
 
 
 GENERIC_EQUATION = "Eq. (1): the longer of arithmetic and memory, plus launches"
@@ -198,13 +198,13 @@ EQUATIONS = {
         "Eqs. (9), (12) in their consistent form: max(N·T_compute, T_compute + T_mem)",
         "Eq. (13) with waves; Eq. (10) as bandwidth"),
     ("wavefront", "published"): ("Eqs. (9) to (13) as printed, with waves",),
-}  # fmt: skip
+}
 """By route and equation set."""
 
 HIT_FORMS = {"knees": "hit rate h(W) of the last-level cache: fitted knees in the place of Table III",
-             "table3": "hit rate h(W) of the last-level cache: Table III as printed"}  # fmt: skip
+             "table3": "hit rate h(W) of the last-level cache: Table III as printed"}
 MIXES = {False: "traffic: h/BW_cache + (1-h)/BW_HBM, the consistent form of the mix under Eq. (10)",
-         True: "traffic over h·BW_cache + (1-h)·BW_HBM, the mix under Eq. (10) as printed"}  # fmt: skip
+         True: "traffic over h·BW_cache + (1-h)·BW_HBM, the mix under Eq. (10) as printed"}
 
 
 def _generic_equations(platform: Platform) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ _RANGED = {
         "tma_participants_a", "tma_participants_b", "step_misc_overhead"),
     ("wavefront", "calibrated"): ("pipeline_overlap_alpha",),
     ("wavefront", "published"): ("mfma_utilisation", "coherence_latency", "cross_xcd_latency"),
-}  # fmt: skip
+}
 
 
 def _left_ranges(base: Baseline, platform: Platform, row: int) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ def _left_ranges(base: Baseline, platform: Platform, row: int) -> tuple[str, ...
         name: float(base.details[name][row]) for name in ("tile_m", "tile_n", "tile_k") if name in base.details
     }
     said += [f"{name} = {sizes[name]:g} is outside its range of Eq. (3)"
-             for name, left in equation(3).outside(**sizes).items() if left.any()]  # fmt: skip
+             for name, left in equation(3).outside(**sizes).items() if left.any()]
     return tuple(f"outside its validity: {sentence}" for sentence in said)
 
 
@@ -283,7 +283,7 @@ def what_binds(groups: list[tuple[str, float, Step]], steps: tuple[Step, ...], t
     if not ranked or largest_added[1] > ranked[0][1]:
         name, time_s, _ = largest_added
         return (f"{name}, {shown_time(time_s)} of {shown_time(total_s)}",
-                f"fewer {name}, or more work in each: the rest takes {shown_time(total_s - time_s)}")  # fmt: skip
+                f"fewer {name}, or more work in each: the rest takes {shown_time(total_s - time_s)}")
     name, time_s, step = ranked[0]
     over = " (Eq. (12) as printed can give less than its longer part)" if time_s > total_s else ""
     binding = f"{name}, {shown_time(time_s)} of {shown_time(total_s)}{over}"

@@ -37,12 +37,12 @@ def _traffic(segment: Segment, time: SegmentTime, platform: Platform) -> list[St
         flight = format_quantity(segment.bytes_in_flight, "B")
         step = quotient("traffic", byte, "B", byte / d["memory_s"],
                         f"{flight} in flight ÷ latency_hbm {shown_time(platform.latency_s('latency_hbm'))}",
-                        "Little's law", f"HBM ↔ {level}")  # fmt: skip
+                        "Little's law", f"HBM ↔ {level}")
         return [replace(step, rate_name="bytes_in_flight ÷ latency_hbm")]
     if mixes_rates(platform):
         return [quotient("memory traffic", byte, "B", d["memory_byte_per_s"],
                          f"h · {level.lower()}_bw + (1 - h) · sustained_hbm_bw at h = {hit:.3g}",
-                         "mix under Eq. (10) as printed", f"HBM, {level} ↔ compute units")]  # fmt: skip
+                         "mix under Eq. (10) as printed", f"HBM, {level} ↔ compute units")]
     said = "given" if segment.hit_rate is not None else "of its working set"
     size = format_quantity(d["working_set_byte"], "B")
     steps = []
@@ -50,11 +50,11 @@ def _traffic(segment: Segment, time: SegmentTime, platform: Platform) -> list[St
         blended = d["hbm_byte_per_s"] > memory_of(platform).hbm_byte_per_s
         name = "sustained_hbm_bw to hbm_peak_bw by working_set_scale" if blended else "sustained_hbm_bw"
         steps.append(quotient("memory traffic", byte * (1.0 - hit), "B", d["hbm_byte_per_s"], name,
-                              "Eq. (16)" if blended else "Eq. (1), T_memory", f"HBM ↔ {level}"))  # fmt: skip
+                              "Eq. (16)" if blended else "Eq. (1), T_memory", f"HBM ↔ {level}"))
     if hit > 0.0:
         steps.append(quotient("cache traffic", byte * hit, "B", d["cache_byte_per_s"], f"{level.lower()}_bw",
                               "Eq. (10) as bandwidth, times added",
-                              f"{level} ↔ compute units (hit rate {hit:.3g} {said}, {size})"))  # fmt: skip
+                              f"{level} ↔ compute units (hit rate {hit:.3g} {said}, {size})"))
     return steps
 
 
@@ -67,7 +67,7 @@ def _counted(segment: Segment, time: SegmentTime, platform: Platform, cache: str
         efficiency = platform.get(f"precision_efficiency_{arithmetic_precision(time.precision)}") or 1.0
         name += f" × precision_efficiency {efficiency:g}" if efficiency != 1.0 else ""
         steps.append(quotient("arithmetic", flop, "FLOP", d["flop_per_s"], name, "Eq. (1), T_compute",
-                              f"on the {segment.unit} units"))  # fmt: skip
+                              f"on the {segment.unit} units"))
     if byte:
         steps += _traffic(segment, time, platform)
     if d["scale"] != 1.0:
@@ -77,7 +77,7 @@ def _counted(segment: Segment, time: SegmentTime, platform: Platform, cache: str
     bare = (1.0 - alpha) * min(d["compute_s"], d["memory_s"]) * d["scale"]
     if bare:
         steps.append(Step("not hidden", f"{1.0 - alpha:.3g} (1 - alpha) of the shorter of arithmetic and traffic = "
-                          f"{shown_time(bare)}", bare, "Eq. (7), alpha", competes=False))  # fmt: skip
+                          f"{shown_time(bare)}", bare, "Eq. (7), alpha", competes=False))
     return [*steps, *_launches(segment, time, platform)]
 
 
@@ -86,22 +86,22 @@ def _launches(segment: Segment, time: SegmentTime, platform: Platform) -> list[S
         return []
     name = equation_set(platform).launch_parameter(platform)
     return [product("launches", segment.kernels or 1.0, "launches", platform.value(name), name,
-                    "Eq. (1), T_overhead; section IV.F")]  # fmt: skip
+                    "Eq. (1), T_overhead; section IV.F")]
 
 
 def _routed(segment: Segment, time: SegmentTime, platform: Platform, cache: str) -> list[Step]:
     """The family that stands for the segment, as published: one step, its terms are those of `explain` for it."""
     stands = next(name for name in time.terms if name in ("vector_copy", "transpose", "gemm"))
     amount = (format_quantity(time.flop / time.n_exec, "FLOP") if stands == "gemm"
-              else f"{format_quantity(time.byte / time.n_exec, 'B')} HBM ↔ cache")  # fmt: skip
+              else f"{format_quantity(time.byte / time.n_exec, 'B')} HBM ↔ cache")
     step = Step(stands, f"{amount} as a {stands} of that size = {shown_time(_once(time, stands))}",
-                _once(time, stands), "section V.B")  # fmt: skip
+                _once(time, stands), "section V.B")
     return [step, *_launches(segment, time, platform)]
 
 
 def _family(segment: Segment, time: SegmentTime, platform: Platform, cache: str) -> Explanation:
     base = baseline(str(segment.kernel), family_params([segment]), time.precision, platform,
-                    cache=segment.cache or cache, tile=segment.tile)  # type: ignore[arg-type] # fmt: skip
+                    cache=segment.cache or cache, tile=segment.tile)  # type: ignore[arg-type]
     said = explain_baseline(base, platform, time.precision)
     if segment.m_case == 1.0:
         return said
@@ -117,12 +117,12 @@ def _host(segment: Segment, platform: Platform) -> list[Step]:
         latency, rate = platform.value("memcpy_latency"), platform.value("memcpy_bandwidth")
         each = byte / rate + latency
         words = (f"{format_quantity(byte, 'B')} {ends[transfer.direction]} ÷ {format_quantity(rate, 'B/s')} "
-                 f"(memcpy_bandwidth) + {shown_time(latency)} (memcpy_latency) = {shown_time(each)}")  # fmt: skip
+                 f"(memcpy_bandwidth) + {shown_time(latency)} (memcpy_latency) = {shown_time(each)}")
         words += f"; × {count:g} copies = {shown_time(each * count)}" if count != 1.0 else ""
         steps.append(Step("copies", words, each * count, "Eq. (15)", competes=False))
     if segment.syncs:
         steps.append(product("waits", segment.syncs, "synchronisations", platform.value("sync_latency"),
-                             "sync_latency", "section IV.E"))  # fmt: skip
+                             "sync_latency", "section IV.E"))
     return steps
 
 
@@ -141,7 +141,7 @@ def explain_segment(segment: Segment, time: SegmentTime, platform: Platform, *, 
         equations = () if empty else PUBLISHED_EQUATIONS if routed else COUNTED_EQUATIONS
     if time.terms.get("fusion"):
         steps.append(Step("fusion", f"fusion_overhead = {shown_time(_once(time, 'fusion'))}", _once(time, "fusion"),
-                          "section IV.B", competes=False))  # fmt: skip
+                          "section IV.B", competes=False))
     host = _host(segment, platform)
     binding, to_move = what_binds(competitors(tuple(steps)), (*steps, *host), time.time_s / time.n_exec)
     acted = time.guard or bool(_once(time, "guard")) or bool(_once(time, "bound"))

@@ -42,19 +42,19 @@ ONE_OF = {"launches": "launch", "accesses in a row": "access", "synchronisations
 
 
 def product(name: str, count: float, what: str, each_s: float, each_name: str, equation: str, *,
-             competes: bool = False) -> Step:  # fmt: skip
+             competes: bool = False) -> Step:
     """`3 launches × 863 ns (name of the latency) = 2.589 µs`; `what` in the plural."""
     things = ONE_OF.get(what, what) if count == 1 else what
     words = f"{count:g} {things} × {shown_time(each_s)} ({each_name}) = {shown_time(count * each_s)}"
     return Step(name, words, count * each_s, equation, count, 1.0 / each_s if each_s else 0.0, "", each_name,
-                competes)  # fmt: skip
+                competes)
 
 
 def rescaled(step: Step, scale: float, name: str = "class_scale") -> Step:
     """A step whose time is multiplied by a calibrated scale."""
     time_s = step.time_s * scale
     return replace(step, words=f"{step.words}; × {scale:.4g} ({name}) = {shown_time(time_s)}", time_s=time_s,
-                   rate=step.rate / scale)  # fmt: skip
+                   rate=step.rate / scale)
 
 
 def _counted(count: float, what: str) -> str:
@@ -81,4 +81,4 @@ def arithmetic_step(
         f"; × {_counted(k_steps, 'K-step')} × {_counted(d['waves'], 'wave')} ({_counted(d['ctas'], 'tile')} on "
         f"{mach.units:g} units{split}) = {shown_time(d['compute_s'])}",
         d["compute_s"], f"{number}, waves", whole, whole / d["compute_s"], "FLOP/s", rate_name,
-    )  # fmt: skip
+    )

@@ -15,7 +15,7 @@ from .work import arguments, element_byte
 from .workload_file import Segment
 
 FAMILY_NOTE = ("re-reads, dependent accesses and learned corrections of the families are not in it: judge a fusion by "
-               "the analytic times")  # fmt: skip
+               "the analytic times")
 
 
 def as_counted(segment: Segment) -> Segment:
@@ -36,7 +36,7 @@ def as_counted(segment: Segment) -> Segment:
             "working_set": float(work.working_set_byte[0]), "kernels": float(work.launches[0]), "unit": work.unit,
             "work_class": family.kind,
         }
-    )  # fmt: skip
+    )
 
 
 def fuse_segments(parts: Iterable[Segment], intermediate_byte: float, name: str) -> Segment:
@@ -56,9 +56,9 @@ def fuse_segments(parts: Iterable[Segment], intermediate_byte: float, name: str)
     byte = sum(part.bytes or 0.0 for part in listed)
     if intermediate_byte > byte:
         raise InputError(f"intermediate_bytes: {format_quantity(intermediate_byte, 'B')} stay on chip, but the kernels "
-                         f"move {format_quantity(byte, 'B')} in all")  # fmt: skip
+                         f"move {format_quantity(byte, 'B')} in all")
     flop, left = fused_work([part.flop or 0.0 for part in listed], [part.bytes or 0.0 for part in listed],
-                            intermediate_byte)  # fmt: skip
+                            intermediate_byte)
     heaviest = max(listed, key=lambda part: part.bytes or 0.0)
     sets = [part.working_set if part.working_set is not None else part.bytes or 0.0 for part in listed]
     families = f"; {FAMILY_NOTE}" if any(part.kernel for part in given) else ""
@@ -70,7 +70,7 @@ def fuse_segments(parts: Iterable[Segment], intermediate_byte: float, name: str)
             "note": f"fused from {', '.join(part.name for part in listed)}, {format_quantity(intermediate_byte, 'B')} "
                     f"of traffic between them left out{families}", "published": (),
         }
-    )  # fmt: skip
+    )
 
 
 def fused(
@@ -88,5 +88,5 @@ def fused(
     one = fuse_segments([by_name[wanted] for wanted in names], intermediate_byte, name)
     first = min(k for k, segment in enumerate(segments) if segment.name in names)
     made = [one if k == first else segment for k, segment in enumerate(segments)
-            if k == first or segment.name not in names]  # fmt: skip
+            if k == first or segment.name not in names]
     return tuple(made)

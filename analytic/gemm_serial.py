@@ -19,7 +19,7 @@ SHAPES = ((16, 64), (32, 64), (64, 64), (64, 128), (128, 128))
 
 
 def tile_time(mach: Machine, tile_m: ArrayLike, tile_n: ArrayLike, m: FloatArray, n: FloatArray, k: FloatArray,
-              batch: FloatArray, precision: str) -> FloatArray:  # fmt: skip
+              batch: FloatArray, precision: str) -> FloatArray:
     """Waves x K steps x the longer of one memory latency and one step's arithmetic [s], of a given tile.
 
     Little's law (1961) with one step in flight: a unit waits for the operands of each step. Libraries look further
@@ -33,7 +33,7 @@ def tile_time(mach: Machine, tile_m: ArrayLike, tile_n: ArrayLike, m: FloatArray
 
 
 def serial_times(mach: Machine, m: FloatArray, n: FloatArray, k: FloatArray, batch: FloatArray, precision: str
-                 ) -> dict[str, FloatArray]:  # fmt: skip
+                 ) -> dict[str, FloatArray]:
     """`rounds_s`: `tile_time` of the tile with the least; `serial_16x64_s` …: that of each of SHAPES; shapes (n,)."""
     tile_m, tile_n = (edges.reshape(-1, 1) for edges in np.meshgrid(TILE_M, TILE_N))
     least = tile_time(mach, tile_m, tile_n, m, n, k, batch, precision).min(axis=0)

@@ -47,12 +47,12 @@ def _given(
         name = "sustained_hbm_bw" if written in DRAM_BANDWIDTH else canonical_name(written)
         if name not in PARAMETERS:
             raise InputError(f"platform {platform_id}: cannot set '{written}': no such parameter"
-                             f"{nearest_parameters(written)}")  # fmt: skip
+                             f"{nearest_parameters(written)}")
         if name in given:
             raise InputError(f"platform {platform_id}: '{written}' sets {name}, which is set twice")
         if not isinstance(raw, str | Real):
             raise InputError(f"platform {platform_id}: cannot set {written} to {raw!r:.60}: a number is needed, or "
-                             "text with a unit")  # fmt: skip
+                             "text with a unit")
         try:
             given[name] = parameter_value(PARAMETERS[name], raw)
         except InputError as error:

@@ -75,7 +75,7 @@ class Platform:
             return self.parameters[key]
         if key in PARAMETERS:
             raise InputError(f"platform {self.id}: parameter '{key}' is not given ({PARAMETERS[key].meaning}); "
-                             f"add it to {self.path} or set it with --set {key}=VALUE")  # fmt: skip
+                             f"add it to {self.path} or set it with --set {key}=VALUE")
         raise InputError(f"platform {self.id}: unknown parameter '{name}'{nearest_parameters(name)}")
 
     def value(self, name: str) -> float:
@@ -85,7 +85,7 @@ class Platform:
             reason = f": {parameter.note}" if parameter.note else ""
             raise InputError(f"platform {self.id}: parameter '{parameter.name}' is not known{reason} "
                              f"(a {parameter.kind} value in {parameter.unit or 'its unit'} is needed); "
-                             f"set it with --set {parameter.name}=VALUE")  # fmt: skip
+                             f"set it with --set {parameter.name}=VALUE")
         if isinstance(parameter.value, str):
             raise InputError(f"platform {self.id}: parameter '{parameter.name}' is a word, not a number")
         return float(parameter.value)
@@ -174,7 +174,7 @@ class Platform:
         rate = self._find_rate(precision, unit)
         if rate is None:
             raise InputError(f"platform {self.id} has no {precision} {unit} rate; "
-                             f"it has {', '.join(self.precisions(unit))}")  # fmt: skip
+                             f"it has {', '.join(self.precisions(unit))}")
         return rate
 
     def _find_rate(self, precision: str, unit: str) -> Rate | None:

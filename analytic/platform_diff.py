@@ -39,5 +39,5 @@ def differences(first: Platform, second: Platform, tolerance: float = 0.0) -> li
             if abs(ratio - 1.0) <= tolerance:
                 continue
         found.append(Difference(name, spec.unit, before, after, ratio, a.kind if a else ABSENT, b.kind if b else ABSENT,
-                                a.source if a else "", b.source if b else ""))  # fmt: skip
+                                a.source if a else "", b.source if b else ""))
     return found

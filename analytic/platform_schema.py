@@ -87,7 +87,7 @@ _GEOMETRY = [
                   choices=("harmonic", "arithmetic")),
     *_switches(**SWITCHES),
     ParameterSpec("unified_memory", BOOL, "CPU and GPU share one memory: no host-device copies", required=True),
-]  # fmt: skip
+]
 
 _RATES = [
     _needed("clock_boost", "Hz", "boost clock; turns cycles into seconds", _POSITIVE),
@@ -114,7 +114,7 @@ _RATES = [
            decompression_rate_gzip="engine output rate, GZIP (Deflate)",
            decompression_rate_bitcomp="output rate, Bitcomp (not an engine format)",
            decompression_rate_ans="output rate, ANS (not an engine format)"),
-]  # fmt: skip
+]
 
 _LATENCIES = [
     _needed("kernel_launch_latency", "s", "T_launch: interval between back-to-back launches"),
@@ -150,7 +150,7 @@ _LATENCIES = [
            tensor_instr_latency_tcgen05_m256n256k16="dependent tcgen05.mma m256n256k16",
            tensor_instr_occupancy_m128n128k16_fp16="tensor core busy with one m128n128k16",
            tensor_instr_occupancy_m256n256k16_fp16_2sm="two tensor cores busy with one m256n256k16"),
-]  # fmt: skip
+]
 
 _MODEL = [
     *_fractions(pipeline_overlap_alpha="alpha of eq. (7): share of input time hidden behind compute",
@@ -174,7 +174,7 @@ _MODEL = [
       for name in WORKLOAD_CLASSES],
     *[ParameterSpec(f"precision_efficiency_{name}", "ratio", f"{name} rate multiplier on the generic path", _POSITIVE)
       for name in PRECISIONS],
-]  # fmt: skip
+]
 
 
 def _compute_rates() -> list[ParameterSpec]:
@@ -210,7 +210,7 @@ ALIASES = {
     "mfma_utilization": "mfma_utilisation", "memcpy_bw": "memcpy_bandwidth",
     "interference": "concurrent_kernel_overhead",
     "power": "tdp",
-}  # fmt: skip
+}
 DRAM_BANDWIDTH = ("dram_bandwidth", "memory_bandwidth", "hbm_bandwidth", "hbm_bw", "dram_bw")
 
 

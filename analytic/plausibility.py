@@ -24,7 +24,7 @@ _ORDERED = (
     ("l2_knee_start", "l2_knee_end"), ("llc_knee_start", "llc_knee_end"), ("clock_base", "clock_boost"),
     ("clock_matrix", "clock_boost"), ("kernel_launch_latency_graph", "kernel_launch_latency"),
     ("kernel_launch_latency", "kernel_launch_latency_sync"), ("host_link_bw_measured", "host_link_bw"),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _rates(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
                     continue
                 excess = numbers[key] / numbers[peak] - 1
                 yield key, (f"{_show(key, numbers[key])} is {excess:.0%} above the dense peak "
-                            f"{_show(peak, numbers[peak])} ({peak})")  # fmt: skip
+                            f"{_show(peak, numbers[peak])} ({peak})")
 
 
 def _order(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -90,7 +90,7 @@ def _peaks(numbers: Mapping[str, float], arch: str) -> Iterator[tuple[str, str]]
         difference = numbers[key] / expected - 1
         if abs(difference) > PEAK_TOLERANCE:
             yield key, (f"{_show(key, numbers[key])} differs by {difference:+.0%} from {units:g} units x {per_cycle} "
-                        f"FLOP/cycle x {format_quantity(clock, 'Hz')} = {_show(key, expected)}")  # fmt: skip
+                        f"FLOP/cycle x {format_quantity(clock, 'Hz')} = {_show(key, expected)}")
 
 
 def _geometry(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -100,14 +100,14 @@ def _geometry(numbers: Mapping[str, float]) -> Iterator[tuple[str, str]]:
         expected = factors[0] * factors[1] * factors[2]
         if registers != expected:
             yield "registers_per_cu", (f"{registers:g} differs from {factors[0]:g} VGPR x {factors[1]:g} SIMD x "
-                                       f"{factors[2]:g} lanes = {expected:g}")  # fmt: skip
+                                       f"{factors[2]:g} lanes = {expected:g}")
     for key in ("tmem_read_bw_per_cu", "tmem_write_bw_per_cu"):
         if key in numbers and numbers[key] / numbers["clock_boost"] > TMEM_BYTE_PER_CYCLE_LIMIT:
             per_cycle = numbers[key] / numbers["clock_boost"]
             yield key, (f"{_show(key, numbers[key])} for one SM is {per_cycle:.0f} B/cycle, above the "
-                        f"{TMEM_BYTE_PER_CYCLE_LIMIT:.0f} B/cycle its four ports could move")  # fmt: skip
+                        f"{TMEM_BYTE_PER_CYCLE_LIMIT:.0f} B/cycle its four ports could move")
     if "tmem_read_bw" in numbers and "tmem_read_bw_per_cu" in numbers:
         total = numbers["tmem_read_bw_per_cu"] * numbers["compute_units"]
         if abs(total / numbers["tmem_read_bw"] - 1) > PEAK_TOLERANCE:
             yield "tmem_read_bw", (f"{_show('tmem_read_bw', numbers['tmem_read_bw'])} is not the per-SM rate times the "
-                                   f"units ({_show('tmem_read_bw', total)})")  # fmt: skip
+                                   f"units ({_show('tmem_read_bw', total)})")

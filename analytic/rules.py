@@ -156,7 +156,7 @@ def word_faults(param: Param, cells: NDArray[Any]) -> list[Fault]:
         Fault(param.name, np.array([str(cell) == word for cell in cells.tolist()]),
               f"is {word[:40]!r}{nearest_names(word, param.words)}")
         for word in sorted(unknown) if not param.open or mistyped(plain(word), param.words)
-    ]  # fmt: skip
+    ]
 
 
 def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False) -> list[Fault]:
@@ -166,7 +166,7 @@ def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False
     if not ((values >= floor) & (values <= largest) | np.isnan(values)).all():
         at_least = f" and at least {floor:g}" if param.kind in FLOOR else ""
         out = [Fault(param.name, np.isinf(values) | (values < floor), f"must be finite{at_least}"),
-               Fault(param.name, values > largest, "is too large for the size of anything")]  # fmt: skip
+               Fault(param.name, values > largest, "is too large for the size of anything")]
     if whole and param.kind == "size":
         broken = np.isfinite(values) & (values != np.floor(values))
         out.append(Fault(param.name, broken, "must be a whole number, at least 1"))
@@ -174,7 +174,7 @@ def number_faults(param: Param, values: NDArray[np.float64], whole: bool = False
 
 
 def faults(family: Record, columns: Columns, *, whole: bool = False, complete: bool = True,
-           given: Collection[str] = ()) -> list[Fault]:  # fmt: skip
+           given: Collection[str] = ()) -> list[Fault]:
     """The rules that n configurations break, parameter by parameter.
 
     columns: an array of shape (n,) for every parameter, `derive` applied, numbers with NaN where not given. complete:

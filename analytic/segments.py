@@ -130,7 +130,7 @@ def _of_family(segments: list[Segment], platform: Platform, precision: str, cach
                 route=f"{base.route} ({family})", guard=bool(base.guard[i]), flop=float(base.work.flop[i]),
                 byte=float(base.work.compulsory_byte[i]), precision=precision, notes=notes, details=details,
             )
-        )  # fmt: skip
+        )
     return out
 
 
@@ -149,7 +149,7 @@ def _slowest_boundary(details: dict[str, float], platform: Platform) -> str:
 def _longest(terms: dict[str, float], boundary: str, unit: str) -> str:
     """The limit in words: what the longest term waits for."""
     words = {"compute": f"{unit} FLOP", "tail": "last wave", "memory": boundary, "memory_exposed": boundary,
-             "latency": "latency", "guard": "physical bound", "bound": "physical bound"}  # fmt: skip
+             "latency": "latency", "guard": "physical bound", "bound": "physical bound"}
     name = max(terms, key=lambda key: terms[key])
     return words.get(name, name)
 
@@ -189,7 +189,7 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
     hbm = effective_bandwidth(
         working_set, memory.hbm_byte_per_s, max(memory.hbm_peak_byte_per_s, memory.hbm_byte_per_s),
         platform.get("working_set_scale") or 0.0,
-    )  # fmt: skip
+    )
     cache_rate = np.maximum(memory.cache_byte_per_s, hbm)
     mixed = bandwidth_mix_of(platform)(hit, cache_rate, hbm)
     memory_s = byte / mixed
@@ -216,7 +216,7 @@ def _counted(segments: list[Segment], platform: Platform, precision: str, cache:
     naive = np.maximum(flop_s, byte / platform.value("hbm_peak_bw"))
     full = {name: np.broadcast_to(np.asarray(value, dtype=np.float64), flop.shape) for name, value in rates.items()}
     return _Counted(flop, byte, working_set, hit, scale, memory_s, compute_s, full, bounds.max(axis=0), naive,
-                    unit)  # fmt: skip
+                    unit)
 
 
 def _generic(segments: list[Segment], platform: Platform, precision: str, cache: str) -> list[Evaluated]:
@@ -293,7 +293,7 @@ def _finish(
                          "scale": float(work.scale[i]),
                          **{name: float(values[i]) for name, values in work.rates.items()}},
             )
-        )  # fmt: skip
+        )
     return out
 
 

@@ -31,7 +31,7 @@ def _table_iii(platform: Platform, working_set: ArrayLike, start: ArrayLike, end
 
 HIT_FORMS: dict[str, Callable[[Platform, ArrayLike, ArrayLike, ArrayLike], FloatArray]] = {
     "knees": _knees, "table3": _table_iii
-}  # fmt: skip
+}
 MIXES: dict[str, Mix] = {"harmonic": bandwidth_harmonic, "arithmetic": bandwidth_arithmetic}
 
 

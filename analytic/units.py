@@ -81,7 +81,7 @@ _NAMES = (
     "FLOP", "GFLOP", "TFLOP", "FLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "TFLOPS", "OP/s", "TOP/s", "TOPS",
     "s", "ms", "us", "ns", "Hz", "kHz", "MHz", "GHz", "cycle", "W", "kW", "count", "ratio", "percent", "cta", "warp",
     "thread", "reg32", "vgpr",
-)  # fmt: skip
+)
 
 
 @lru_cache(maxsize=1)

@@ -89,4 +89,4 @@ def unmeasured_terms(asked: Asked, compute_units: float) -> Floats:
         reaching, thread, thread * np.maximum(np.ceil(threads / UNIT_THREADS), 1.0)[:, None],
         LINE_ELEMENTS * asked.memory_s * beyond_caches,
         PAGE_COST * asked.memory_s * beyond(asked.set_byte, PAGE_REACH_BYTE), reused,
-    ])  # fmt: skip
+    ])

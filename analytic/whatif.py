@@ -73,7 +73,7 @@ def tile_ranking(
             continue
         terms = {name: float(values[0]) for name, values in result.terms.items()}
         found.append(TileTime(shape, float(result.time_s[0]), terms, float(result.details["waves"][0]),
-                              float(result.details["wave_efficiency"][0])))  # fmt: skip
+                              float(result.details["wave_efficiency"][0])))
     return sorted(found, key=lambda item: (item.time_s is None, item.time_s or 0.0))
 
 

@@ -111,7 +111,7 @@ def load_workload(name: str | Path) -> Workload:
     _refuse_twice([segment.name for segment in segments], where)
     segments, fused = _fuse(data, segments, where)
     return Workload(data.name, data.description, data.characterisation, data.source, data.note, data.routing,
-                    data.concurrent_kernels, data.devices, segments, data.published, where, fused)  # fmt: skip
+                    data.concurrent_kernels, data.devices, segments, data.published, where, fused)
 
 
 def _refuse_twice(names: list[str], where: str) -> None:
@@ -265,7 +265,7 @@ def host_terms(segment: Segment, platform: Platform) -> dict[str, float]:
         copies = transfer_time(
             np.where(packed, 0.0, byte), episodes, 0.0, times, byte_per_s=platform.value("memcpy_bandwidth"),
             tau_memcpy_s=platform.value("memcpy_latency"), unified_memory=unified,
-        )  # fmt: skip
+        )
         terms["transfers"] = float(copies.sum())
         if packed.any() and not unified:
             loads = compressed_load_time(platform, byte[packed], ratio[packed])

@@ -36,7 +36,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "tuple_type": lambda _: "a list is needed", "dict_type": lambda _: "'name: value' entries are needed",
     "float_type": lambda _: "a number is needed", "string_type": lambda _: "a word is needed",
     "model_type": lambda _: "'field: value' entries are needed",
-}  # fmt: skip
+}
 """Faults that the checking library words for programmers, worded for people."""
 
 
@@ -61,7 +61,7 @@ def _names(model: type[BaseModel]) -> set[str]:
 
 
 def first_fault(error: ValidationError, data: Mapping[str, Any], root: type[BaseModel],
-                lists: Mapping[str, type[BaseModel]]) -> str:  # fmt: skip
+                lists: Mapping[str, type[BaseModel]]) -> str:
     """Field and fault of the first error in `data`, which should have been a `root`.
 
     lists: the model of the entries of each list, to say which fields they have.

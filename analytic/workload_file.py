@@ -169,7 +169,7 @@ class Segment(_Model):
 
 
 _COUNTED = ("flop", "bytes", "class", "work_class", "kernels", "working_set", "hit_rate", "alpha", "unit",
-            "bytes_in_flight")  # fmt: skip
+            "bytes_in_flight")
 
 
 def _check_family(segment: Segment) -> None:
@@ -199,9 +199,9 @@ def _check_param(param: Param, value: Any) -> None:
         "size": number and value >= 1 and value == int(value), "real": number and value >= 0,
         "flag": isinstance(value, bool) or value in (0, 1), "list": isinstance(value, list),
         "text": isinstance(value, str | int | float),
-    }  # fmt: skip
+    }
     wanted = {"size": "a whole number, 1 or more", "real": "a number, 0 or more", "flag": "true or false",
-              "list": "a list", "text": "a word"}  # fmt: skip
+              "list": "a list", "text": "a word"}
     if not fits[param.kind]:
         raise ValueError(f"params.{param.name}: {wanted[param.kind]} is needed, not {value!r:.40}")
     if param.kind == "text":
@@ -243,7 +243,7 @@ class WorkloadFile(_Model):
 
 _LISTS: dict[str, type[BaseModel]] = {
     "segments": Segment, "transfers": Transfer, "include": Include, "fusions": Fusion, "published": Published
-}  # fmt: skip
+}
 
 
 def shipped_workloads() -> dict[str, Path]:

@@ -44,7 +44,7 @@ class Setting:
 
 def adapt_curve(settings: Setting | Sequence[Setting], counts: Sequence[int] = COUNTS, *, source: Model | None = None,
                 draws: int = 3, suggested: bool = False, level: float = 0.9,
-                platforms: Mapping[str, Platform] | None = None) -> list[dict[str, Any]]:  # fmt: skip
+                platforms: Mapping[str, Platform] | None = None) -> list[dict[str, Any]]:
     """One record a count: runs, draws, n, and medians over the draws of mape, median_ape, p90_ape [%], coverage and
     median_half_width (infinite where a band is unbounded).
 
@@ -61,33 +61,33 @@ def adapt_curve(settings: Setting | Sequence[Setting], counts: Sequence[int] = C
         times = len(splits) if count == 0 or suggested else max(draws, len(splits))
         at = [draw % len(splits) for draw in range(times)]
         found = [_scored(splits[i], target, tests[i], described[i], count, draw, source, suggested, level, known)
-                 for draw, i in enumerate(at)]  # fmt: skip
+                 for draw, i in enumerate(at)]
         keys = [key for key in found[0] if key != "kinds"]
         record = {key: float(np.median([item[key] for item in found])) for key in keys}
         kinds = sorted({kind for item in found for kind in item["kinds"]})
         out.append({"platform": target.id, "runs": count, "draws": times, "n": sum(map(len, tests)), **record,
-                    "kinds": kinds, "split": splits[0].split, "level": level})  # fmt: skip
+                    "kinds": kinds, "split": splits[0].split, "level": level})
     return out
 
 
 def _scored(setting: Setting, target: Platform, test: pd.DataFrame, described: Described, count: int, draw: int,
             source: Model | None, suggested: bool, level: float, known: Mapping[str, Platform]
-            ) -> dict[str, Any]:  # fmt: skip
+            ) -> dict[str, Any]:
     measured = np.asarray(test["time_s"], dtype=np.float64)
     if count == 0:
         return {**summary(_before(setting, test, described, source, known), measured), "coverage": np.nan,
-                "median_half_width": np.inf, "kinds": ["no run"]}  # fmt: skip
+                "median_half_width": np.inf, "kinds": ["no run"]}
     few = _drawn(setting, target, count, draw, suggested)
     model = adapt_model(few, target, source, source_rows=setting.source_rows, platforms=known, seed=draw)
     found = model.predict(described, level)
     half = relative_half_width(found.lower_s, found.upper_s, found.predicted_s)
     return {**summary(found.predicted_s, measured), "coverage": coverage(found.lower_s, found.upper_s, measured),
             "median_half_width": float(np.median(half)),
-            "kinds": [item["kind"] for item in model.meta["left_out"].values()]}  # fmt: skip
+            "kinds": [item["kind"] for item in model.meta["left_out"].values()]}
 
 
 def _before(setting: Setting, test: pd.DataFrame, described: Described, source: Model | None,
-            known: Mapping[str, Platform]) -> Floats:  # fmt: skip
+            known: Mapping[str, Platform]) -> Floats:
     """Times [s] before any run: the source's, else of a model of the source rows, else the baseline."""
     if source is not None:
         return source.predict(described).predicted_s
@@ -141,7 +141,7 @@ def _nvidia(platform: str, sources: Sequence[str], data_dir: Any, most: int) -> 
     frame = frame[(frame["precision"] == "bf16") & ~frame["params"].str.contains('"scheme"')].reset_index(drop=True)
     test, here = np.asarray(in_test_split(frame)), np.asarray(frame["platform"] == platform)
     return [Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[~here & ~test],
-                    split="test sites (n, k) by the shared sha1 rule, unseen on every platform")]  # fmt: skip
+                    split="test sites (n, k) by the shared sha1 rule, unseen on every platform")]
 
 
 def _hashed(frame: pd.DataFrame, platform: str, sources: Sequence[str], most: int) -> list[Setting]:
@@ -152,7 +152,7 @@ def _hashed(frame: pd.DataFrame, platform: str, sources: Sequence[str], most: in
     for seed in range(SPLITS):
         test = group_draw(frame["group"], seed) < 0.2
         out.append(Setting(platform, frame[here & ~test], _some(frame[here & test], most), frame[other & ~test],
-                           split=words))  # fmt: skip
+                           split=words))
     return out
 
 
@@ -185,7 +185,7 @@ SETTINGS: dict[str, Callable[[Any, int], list[Setting]]] = {
 SETTING_COUNTS = {
     "b200 gemm bf16 from h100, h200": COUNTS, "h200 gemm bf16 from h100, a100": COUNTS,
     "mi300x gemm fp8 from mi355x": (0, 5, 10, 20, 50), "mi250x spmv_csr (Ginkgo) from a100": (0, 5, 10, 20, 50, 200),
-}  # fmt: skip
+}
 
 
 def settings_of(name: str, data_dir: Any = None, most: int = 5000) -> list[Setting]:
@@ -196,7 +196,7 @@ def settings_of(name: str, data_dir: Any = None, most: int = 5000) -> list[Setti
 
 
 def own_runs_curve(counts: Sequence[int] = (5, 8), *, data_dir: Any = None, draws: int = 3, suggested: bool = False
-                   ) -> list[dict[str, Any]]:  # fmt: skip
+                   ) -> list[dict[str, Any]]:
     """MI300A from its parameter file and `counts` runs of each family; scored on each family's other rows."""
     from ..training.tables.importers import load_corpus
 
@@ -216,7 +216,7 @@ def own_runs_curve(counts: Sequence[int] = (5, 8), *, data_dir: Any = None, draw
             half = relative_half_width(found.lower_s, found.upper_s, found.predicted_s)
             records.append({**summary(found.predicted_s, measured),
                             "coverage": coverage(found.lower_s, found.upper_s, measured),
-                            "median_half_width": float(np.median(half))})  # fmt: skip
+                            "median_half_width": float(np.median(half))})
         record = {key: float(np.median([item[key] for item in records])) for key in records[0]}
         out.append({"platform": "mi300a", "runs": count, "draws": len(records), **record, "split": whole.split})
     return out

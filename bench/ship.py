@@ -80,7 +80,7 @@ def slim(model: Model) -> Model:
     segments = model.segments
     if segments is not None:
         bare_levels = {name: replace(level, booster=without_statistics(level.booster))
-                       for name, level in segments.levels.items()}  # fmt: skip
+                       for name, level in segments.levels.items()}
         segments = replace(segments, levels=bare_levels)
     families, partials = ({name: bare(models[name]) for name in models} for models in (model.families, model.partials))
     return replace(model, families=families, partials=partials, segments=segments)
@@ -113,11 +113,11 @@ def ship(platform: str, plan: dict[str, Any], seed: int = 0) -> Path:
     held = model.meta.get("heldout", {})
     print(f"{default_name(platform)}@{SHIPPED}: {model.meta['rows']} rows, {len(model.families)} families, "
           f"{size:.1f} MB, held-out {held.get('mape', float('nan')):.2f} %, "
-          f"coverage {held.get('coverage', float('nan')):.3f}")  # fmt: skip
+          f"coverage {held.get('coverage', float('nan')):.3f}")
     if comparison is not None:
         for line in comparison.records:
             print(f"  {line['kernel']:16} n={line['n']:5d} analytic {line['analytic']['mape'] or 0:7.2f} % "
-                  f"hybrid {line['hybrid']['mape'] or 0:6.2f} %")  # fmt: skip
+                  f"hybrid {line['hybrid']['mape'] or 0:6.2f} %")
     return folder
 
 
@@ -169,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Entry of `python -m kernelcast.bench.ship`."""
     parser = argparse.ArgumentParser(prog="python -m kernelcast.bench.ship", description=__doc__)
     parser.add_argument("platforms", nargs="*", help="platform ids, or _transfer for the model across them; "
-                        "all platforms that have runs where none is given")  # fmt: skip
+                        "all platforms that have runs where none is given")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     try:

@@ -47,7 +47,7 @@ def _family_faults(family: Family, params: pd.DataFrame) -> NDArray[Any]:
     """Faults of the rows of one family: the rules of `analytic.rules`, and what cannot hold together."""
     out = np.full(len(params), "", dtype=object)
     given, unreadable = stated(family, {name: params[name].to_numpy() for name in family.names if name in params},
-                               len(params))  # fmt: skip
+                               len(params))
     for fault in (*unreadable, *faults(family, completed(family, given))):
         out[fault.where & (out == "")] = fault.text
     return np.where(out == "", contradictions(family, given), out)

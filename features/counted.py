@@ -77,7 +77,7 @@ def make_counts(n: int, precision: Any, **columns: Any) -> Counts:
     """Counts of n calls from some of the columns; the others are not known (one launch, warm)."""
     blank: dict[str, Any] = {f.name: np.nan for f in fields(Counts)} | {"launches": 1.0, "cold": 0.0, "flop": 0.0}
     full = {name: np.broadcast_to(np.asarray(value, dtype=np.float64), (n,)).copy()
-            for name, value in (blank | columns).items() if name != "precision"}  # fmt: skip
+            for name, value in (blank | columns).items() if name != "precision"}
     full["launches"] = np.maximum(np.nan_to_num(full["launches"], nan=1.0), 1.0)
     return Counts(**full, precision=np.broadcast_to(np.asarray(precision, dtype=object), (n,)))
 
@@ -108,7 +108,7 @@ def counts_of_arguments(a: Mapping[str, NDArray[Any]], precision: str, cache: st
         a["bytes"].size, precision, flop=flop, byte=a["bytes"], l2_byte=a["l2_bytes"], launches=a["launches"],
         threads=grid * block, block=block, registers=a["registers"], smem_byte=a["smem_bytes"], int_ops=a["int_ops"],
         fp_inst=fp_inst, working_set_byte=a["working_set"], cold=float(cache == "cold"),
-    )  # fmt: skip
+    )
 
 
 def work_of(family: Family, a: Mapping[str, NDArray[Any]], precision: str) -> Work:
@@ -125,7 +125,7 @@ def counts_of(family: Family, a: Mapping[str, NDArray[Any]], precision: str, cac
 def counts_of_work(work: Work, precision: str, cache: str) -> Counts:
     """First-principles work in the place of counted work: FLOP, compulsory bytes and launches, nothing else."""
     return make_counts(work.flop.size, precision, flop=work.flop, byte=work.compulsory_byte, launches=work.launches,
-                       cold=float(cache == "cold"))  # fmt: skip
+                       cold=float(cache == "cold"))
 
 
 def level_of(counts: Counts, platform: Platform) -> NDArray[np.intp]:
@@ -162,7 +162,7 @@ def _rates(platform: Platform, precision: NDArray[Any], matrix: bool) -> FloatAr
 def _rate(platform: Platform, precision: str, matrix: bool) -> float:
     wanted = "tf32" if matrix and precision == "fp32" else precision
     for name, unit in ((wanted, "matrix" if matrix or precision in MATRIX else "vector"), (precision, "vector"),
-                       ("fp32", "vector")):  # fmt: skip
+                       ("fp32", "vector")):
         try:
             return platform.sustained_flop_per_s(name, unit)
         except InputError:
@@ -204,7 +204,7 @@ def segment_terms(counts: Counts, platform: Platform, level: str) -> dict[str, F
         l2_byte = np.maximum(np.nan_to_num(counts.l2_byte) - launches * LAUNCH_L2_BYTE, byte)
     missed = missed_share(counts, platform)
     out = {"memory": byte * missed / memory.hbm_byte_per_s / launches,
-           "cache": l2_byte / memory.cache_byte_per_s / launches}  # fmt: skip
+           "cache": l2_byte / memory.cache_byte_per_s / launches}
     if level != "profile":
         return out | {"compute": counts.flop / _rates(platform, counts.precision, False) / launches}
     units, vector = platform.value("compute_units"), fp_instructions(counts)
@@ -223,7 +223,7 @@ def segment_terms(counts: Counts, platform: Platform, level: str) -> dict[str, F
         "issue": issued / (units * platform.value("clock_boost")) / launches / busy,
         "chain": l2_byte / launches / counts.threads * waves / LANE_BYTE * latency,
         "blocks": blocks / units * BLOCK_S,
-    }  # fmt: skip
+    }
 
 
 def _log2(x: FloatArray, least: float) -> FloatArray:
@@ -231,7 +231,7 @@ def _log2(x: FloatArray, least: float) -> FloatArray:
 
 
 def segment_columns(counts: Counts, terms: Mapping[str, FloatArray], platform: Platform, level: str
-                    ) -> tuple[list[str], FloatArray]:  # fmt: skip
+                    ) -> tuple[list[str], FloatArray]:
     """(names, matrix (n, columns)) of a level. Columns in RISING grow with work at an unchanged launch shape."""
     out = {f"log2_{name}": _log2(value / SECOND, 1e-3) for name, value in terms.items()}
     names = counts.precision.astype(str)
@@ -239,7 +239,7 @@ def segment_columns(counts: Counts, terms: Mapping[str, FloatArray], platform: P
         "cold": counts.cold / counts.launches, "log2_launches": np.log2(counts.launches),
         "matrix": np.isin(names, list(MATRIX)).astype(np.float64),
         "element_byte": np.array([element_byte(name) for name in names], dtype=np.float64),
-    }  # fmt: skip
+    }
     if level == "traffic":
         out["log2_reuse"] = np.clip(_log2(counts.l2_byte / np.maximum(counts.byte, 1.0), 0.25), -2.0, 8.0)
     if level == "profile":
@@ -250,11 +250,11 @@ def segment_columns(counts: Counts, terms: Mapping[str, FloatArray], platform: P
             "log2_blocks": _log2(counts.threads / counts.block / platform.value("compute_units"), 1e-6),
             "log2_steps": _log2((counts.int_ops + fp_instructions(counts)) / threads, 0.1),
             "log2_thread_byte": _log2(counts.l2_byte / threads, 0.1),
-        }  # fmt: skip
+        }
     return list(out), np.column_stack([np.broadcast_to(value, (len(counts),)) for value in out.values()])
 
 
 RISING = frozenset({
     *(f"log2_{name}" for name in ("memory", "cache", "compute", "issue", "chain")), "log2_steps", "log2_thread_byte",
-})  # fmt: skip
+})
 """Columns in which a residual of the profile level may only rise: more work is then never predicted to be faster."""

@@ -46,7 +46,7 @@ class Group:
         raw = {name: values[rows] for name, values in self.raw.items() if name not in names}
         labels = self.rows.categories["implementation"][rows]
         return group_of(self.platform, FAMILIES[self.family], self.family, self.precision, self.cache,
-                        self.index[rows], raw, labels)  # fmt: skip
+                        self.index[rows], raw, labels)
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, 
     keys = {
         "platform": _text(frame, "platform", ""), "kernel": _text(frame, "kernel", ""),
         "precision": _text(frame, "precision", ""), "cache": _text(frame, "cache", "unknown"),
-    }  # fmt: skip
+    }
     import pandas as pd
 
     groups: list[Group] = []
@@ -107,7 +107,7 @@ def describe(frame: pd.DataFrame, platforms: dict[str, Platform] | None = None, 
         (platform_id, kernel, precision, cache), index = waiting.pop(0)
         try:
             group = _group(frame, params, implementation, platform_id, kernel, precision, cache,
-                           index, platforms)  # fmt: skip
+                           index, platforms)
         except KernelcastError as error:
             if strict:
                 raise
@@ -135,7 +135,7 @@ def _judged(frame: pd.DataFrame, index: NDArray[np.intp], error: str) -> tuple[N
 
 def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[Any], platform_id: str, kernel: str,
            precision: str, cache: str, index: NDArray[np.intp], platforms: dict[str, Platform] | None
-           ) -> Group:  # fmt: skip
+           ) -> Group:
     platform = (platforms or {}).get(platform_id) or load_platform(platform_id)
     counted = kernel not in FAMILIES
     family = FAMILIES["segment" if counted else kernel]
@@ -151,7 +151,7 @@ def _group(frame: pd.DataFrame, params: pd.DataFrame, implementation: NDArray[An
 
 def group_of(platform: Platform, family: Family, kernel: str, precision: str, cache: str, index: NDArray[np.intp],
              raw: Mapping[str, NDArray[Any]], implementation: NDArray[Any], *, watched: Platform | None = None
-             ) -> Group:  # fmt: skip
+             ) -> Group:
     """Baseline and features of rows whose parameters are arrays of shape (n,). InputError names parameter and row.
 
     watched: a copy of `platform` in which the baseline looks its parameters up, so that somebody sees which.
@@ -162,4 +162,4 @@ def group_of(platform: Platform, family: Family, kernel: str, precision: str, ca
     rows = family_rows(family, arrays, base, precision, cache, platform, implementation)
     counts = counts_of(family, arrays, precision, cache)
     return Group(platform, family.name, precision, cache, index, base, rows, counts,
-                 unsaid(family, raw, index.size), raw if family.asked_without else {})  # fmt: skip
+                 unsaid(family, raw, index.size), raw if family.asked_without else {})

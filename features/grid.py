@@ -28,6 +28,6 @@ def grid_blocks(across: str, down: str, width: float, height: float, deep: str =
         return {"pad_across": padding_log2(x, width), "pad_down": padding_log2(y, height),
                 "log2_blocks": log2(blocks / slots), "tail_blocks": tail(blocks, slots),
                 "log2_line": log2(x * byte), "log2_plane": log2(x * y * byte),
-                "line_is_whole": (x * byte % 32.0 == 0) * 1.0}  # fmt: skip
+                "line_is_whole": (x * byte % 32.0 == 0) * 1.0}
 
     return columns

@@ -19,7 +19,7 @@ _SPARSE_LIBRARIES = {"Ginkgo": "ginkgo", "hipSPARSE": "hipsparse", "cuSPARSE": "
 _STRATEGIES = {
     "csrc": "csr_classical", "csri": "csr_load_balanced", "csrm": "csr_merge_path", "csrmm": "csr_spmm",
     "gcsr": "csr_generic", "gcsr2": "csr_generic2", "gcoo": "coo_generic",
-}  # fmt: skip
+}
 _HYBRID = re.compile(r"hybrid(limit|minstorage)?(\d*)")
 _SPARSE = re.compile(rf"({'|'.join(_SPARSE_LIBRARIES)}) (\S+)")
 # "aiter <library> splitK=<s> <kernel> [<table>]": the library is the implementation

@@ -47,7 +47,7 @@ def _sizes(family: Family, a: Mapping[str, NDArray[Any]], byte: float) -> dict[s
 
 
 def family_rows(family: Family, a: Mapping[str, NDArray[Any]], base: Baseline, precision: str, cache: str,
-                platform: Platform, implementation: NDArray[Any]) -> Rows:  # fmt: skip
+                platform: Platform, implementation: NDArray[Any]) -> Rows:
     """Feature rows of n configurations of one family at one precision, cache state and platform.
 
     a: validated arguments of shape (n,). Unknown optional parameters are NaN, which the trees take as missing.

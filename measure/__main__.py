@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         summary = run_suite(
             options.suite, options.platform, options.out, options.quick, options.resume, parse_budget(options.budget),
             progress=Lines(lambda text: print(text, flush=True)), hang_s=parse_budget(options.time_limit),
-        )  # fmt: skip
+        )
     except KernelcastError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_status

@@ -74,7 +74,7 @@ def read_report(path: Path, platform: Platform) -> dict[str, Any]:
         raise InputError(f"{path}: measured on {measured_on!r}, not on {platform.id!r}")
     if units != platform.value("compute_units"):
         raise InputError(f"{path}: the device has {units} units, {platform.path} says "
-                         f"{platform.value('compute_units'):g}: another product or a part of one")  # fmt: skip
+                         f"{platform.value('compute_units'):g}: another product or a part of one")
     return report | {"date": str(report.get("date", "")), "card_before": report.get("card_before") or {}}
 
 
@@ -128,7 +128,7 @@ def _from_runs(platform: Platform, path: Path) -> Calibration:
                 )
     if not made.measured:
         raise InputError(f"{path}: no large vector_copy or gemm rows of {platform.id} to calibrate from; "
-                         "`python -m kernelcast.measure.microbench` measures what a parameter file holds")  # fmt: skip
+                         "`python -m kernelcast.measure.microbench` measures what a parameter file holds")
     return made
 
 

@@ -40,7 +40,7 @@ def _read(ax: Axes, r: Results, fits: Fits) -> None:
     if "read" in fits:
         k, at = fits["read"], _line(byte)
         words = f"fit: {k.cache_byte_per_s / 1e12:.2f} to {k.memory_byte_per_s / 1e12:.2f} TB/s, " \
-                f"{k.start_byte / 1e6:.1f} to {k.end_byte / 1e6:.1f} MB"  # fmt: skip
+                f"{k.start_byte / 1e6:.1f} to {k.end_byte / 1e6:.1f} MB"
         ax.plot(at / MIB, k.byte_per_s(at) / 1e12, color=COLOURS[1], label=words)
     _axes(ax, "Repeated reads by working set", "working set [MiB]", "TB/s")
 
@@ -128,7 +128,7 @@ def _rates(ax: Axes, r: Results, fits: Fits) -> None:
 PICTURES: dict[str, Callable[[Axes, Results, Fits], None]] = {
     "read": _read, "copy": _copy, "grid": _grid, "chase": _chase, "host_copy": _host_copy, "concurrent": _concurrent,
     "shared": _shared, "atomic": _atomic, "matrix": _rates,
-}  # fmt: skip
+}
 
 
 def draw(results: Results, fits: Fits, stem: Path, suffix: str = ".svg") -> list[Path]:

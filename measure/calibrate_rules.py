@@ -49,7 +49,7 @@ def _read(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
         f"{level}_bw": Found(knees.cache_byte_per_s, f"{how}; memory reads at {knees.memory_byte_per_s:.3g} B/s"),
         f"{level}_knee_start": Found(knees.start_byte, how),
         f"{level}_knee_end": Found(knees.end_byte, how),
-    }  # fmt: skip
+    }
 
 
 def _chase(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
@@ -76,7 +76,7 @@ def _launch(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
         "kernel_launch_latency_event_bracketed": Found(host["event_bracketed_s"], "two events around a launch"),
         "kernel_launch_latency_sync": Found(host["sync_s"], "launch and wait, as the host sees it"),
         "sync_latency": Found(host["sync_s"] - host["pipelined_s"], "launch and wait, less a pipelined launch"),
-    }  # fmt: skip
+    }
 
 
 def _graph(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
@@ -90,7 +90,7 @@ def _empty(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
     On an H200 the latter takes 0.61 to 0.64 us, which none of the shipped runs comes near."""
     e = r["empty_kernel"]
     nothing = (f"one block of 32 threads that do nothing {e['warm_s']:.3g} s, 64 blocks of 256 threads a unit "
-               f"{e['full_grid_s']:.3g} s")  # fmt: skip
+               f"{e['full_grid_s']:.3g} s")
     byte, seconds = columns(r.get("copy") or [], "byte", "warm_s")
     if not seconds.size:
         return {"empty_kernel_duration": Found(e["warm_s"], nothing)}
@@ -113,7 +113,7 @@ def _shared(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
     return {
         "shared_mem_bw_per_cu": Found(best, "4-byte reads without bank conflicts"),
         "latency_shared_mem": Found(s["latency_s"] * p.value("clock_boost"), "chase by index, at the boost clock"),
-    }  # fmt: skip
+    }
 
 
 def _host_copy(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
@@ -147,13 +147,13 @@ def _vector(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
             f"chains of multiply-adds; steady {row['steady_per_s']:.4g} at {row.get('clocks.sm', '?')}",
         )
         for name, row in r["vector"].items() if p.get(f"peak_{name}_vector")
-    }  # fmt: skip
+    }
 
 
 def product_rate_name(p: Platform, precision: str) -> str | None:
     """The parameter that the rate of large products belongs to: the vector units' where there is no matrix mode."""
     return next((f"sustained_{precision}_{unit}" for unit in ("matrix", "vector") if p.get(f"peak_{precision}_{unit}")),
-                None)  # fmt: skip
+                None)
 
 
 def _matrix(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
@@ -165,7 +165,7 @@ def _matrix(r: Results, p: Platform, fits: dict[str, Any]) -> dict[str, Found]:
         if name is None:
             continue
         note = (f"8192^3 product on random data, short; under the power limit {row['steady_flop_per_s']:.4g} at "
-                f"{row.get('clocks.sm', '?')}, {row.get('power.draw', '?')}")  # fmt: skip
+                f"{row.get('clocks.sm', '?')}, {row.get('power.draw', '?')}")
         chains = r.get("vector", {}).get(precision)
         if name.endswith("_vector") and chains:
             note += f"; chains of multiply-adds in registers {chains['short_per_s']:.4g}"
@@ -179,4 +179,4 @@ RULES: dict[str, Rule] = {
     "copy": _copy, "grid": _grid, "read": _read, "chase": _chase, "host_launch": _launch, "graph_launch": _graph,
     "empty_kernel": _empty, "barrier": _barrier, "shared": _shared, "host_copy": _host_copy, "concurrent": _concurrent,
     "two_devices": _devices, "vector": _vector, "matrix": _matrix,
-}  # fmt: skip
+}

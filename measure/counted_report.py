@@ -20,7 +20,7 @@ KEPT_BYTE = 60e6  # written bytes up to the size of the last-level cache may sti
 HEADERS = (
     "family", "calls", "launches", "read, counted ÷ compulsory", "read + written", "L2 ÷ (compulsory + re-read)",
     "FLOP, counted ÷ ours", "off by more than 20 %",
-)  # fmt: skip
+)
 
 
 def compare(counted: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +81,7 @@ def by_family(rows: pd.DataFrame) -> list[dict[str, Any]]:
         flop = one["flop_low"] > 1.0 + OFF or 0.0 < one["flop_high"] < 1.0 - OFF
         off = [word for word, wrong in (("bytes", byte), ("FLOP", flop)) if wrong]
         found.append({"family": name, "calls": len(group), "launches": float(np.median(group["launches"])), **one,
-                      "off": ", ".join(off)})  # fmt: skip
+                      "off": ", ".join(off)})
     return found
 
 
@@ -143,4 +143,4 @@ def _summary(lines: list[dict[str, Any]]) -> str:
     byte = [x["family"] for x in lines if "bytes" in x["off"]]
     flop = [x["family"] for x in lines if "FLOP" in x["off"]]
     return (f"Compulsory bytes off by more than {OFF:.0%}: {', '.join(byte) or 'none'}.\n\n"
-            f"FLOP off by more than {OFF:.0%}: {', '.join(flop) or 'none'}.")  # fmt: skip
+            f"FLOP off by more than {OFF:.0%}: {', '.join(flop) or 'none'}.")

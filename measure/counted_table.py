@@ -104,7 +104,7 @@ def _shape(kernel: Kernel) -> dict[str, Any]:
     return {
         "name": kernel.name[:NAME_LENGTH], "grid": kernel.grid, "block": kernel.block,
         "registers": int(c.get("launch__registers_per_thread", 0)), "smem_bytes": int(static + dynamic),
-    }  # fmt: skip
+    }
 
 
 def _occupancy(kernel: Kernel) -> dict[str, float]:
@@ -129,7 +129,7 @@ def counted_rows(reports: Iterable[tuple[str, dict[str, list[Kernel]], list[dict
             rows[line["key"], cache] = {
                 **{name: line[name] for name in ("kernel", "implementation", "precision", "params")}, "cache": cache,
                 "counted_kernels": len(found), **totals(found), **_shape(largest), **_occupancy(largest),
-            }  # fmt: skip
+            }
     return list(rows.values())
 
 

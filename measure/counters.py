@@ -33,7 +33,7 @@ FEW_LAUNCHES = 2  # once every kind has been counted, only calls as short as thi
 LAUNCH = (
     "launch__registers_per_thread", "launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic",
     "sm__maximum_warps_per_active_cycle_pct",
-)  # fmt: skip
+)
 TRAFFIC = ("dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_bytes.sum")
 OCCUPANCY = ("sm__warps_active.avg.pct_of_peak_sustained_active",)
 # weight of an instruction in operations
@@ -185,7 +185,7 @@ def ncu_command(ncu: str, metrics: Sequence[str], cache: str, report: Path, prog
     return [
         ncu, "--profile-from-start", "off", "--nvtx", "--clock-control", "none", "--cache-control", FLUSH[cache],
         "--metrics", ",".join(metrics), "-f", "-o", str(report), *program,
-    ]  # fmt: skip
+    ]
 
 
 def save_plan(planned: Sequence[Planned], suite: str, platform_id: str, path: Path) -> None:
@@ -228,7 +228,7 @@ def count(plan_file: Path, folder: Path, budget_s: float, say: Callable[[str], N
             program = [
                 sys.executable, "-m", "kernelcast.measure.counted", "replay", "--plan", str(part),
                 "--journal", f"{stem}.journal.jsonl", "--budget", f"{share:.0f}",
-            ]  # fmt: skip
+            ]
             written.append(_profile(ncu, metrics_for(names, group == "tensor"), cache, stem, program, say))
     return written
 
@@ -242,7 +242,7 @@ def _profile(
         subprocess.run(
             ncu_command(ncu, metrics, cache, report, program), stdout=log, stderr=subprocess.STDOUT, env=os.environ,
             check=False,
-        )  # fmt: skip
+        )
     out = stem.with_name(f"{stem.name}.csv")
     command = [ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"]
     _print(command, out)

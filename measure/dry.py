@@ -52,19 +52,19 @@ def plan_suite(suite: str | Path, quick: bool = False) -> SuitePlan:
         held.setdefault(config.family, []).append(config)
     kinds = len({config.kind for config in configs})
     return SuitePlan(str(suite), tuple(_plan(name, held[name]) for name in sorted(held)), kinds, len(configs),
-                     len(configs) * len(CACHES), planned_s(kinds, len(configs)))  # fmt: skip
+                     len(configs) * len(CACHES), planned_s(kinds, len(configs)))
 
 
 def _plan(family: str, configs: Sequence[Config]) -> FamilyPlan:
     sizes = [config.effort for config in configs]
     implementations, precisions = ({getattr(c, name) for c in configs} for name in ("implementation", "precision"))
     return FamilyPlan(family, tuple(sorted(implementations)), tuple(sorted(precisions)), len(configs),
-                      len(configs) * len(CACHES), min(sizes), max(sizes))  # fmt: skip
+                      len(configs) * len(CACHES), min(sizes), max(sizes))
 
 
 def lines(plan: SuitePlan) -> list[str]:
     """A plan in words, a line a family and one for the whole."""
     out = [f"{item.family:20s} {item.configurations:6d} configurations  {', '.join(item.implementations)}; "
-           f"{', '.join(item.precisions)}" for item in plan.families]  # fmt: skip
+           f"{', '.join(item.precisions)}" for item in plan.families]
     return [*out, f"{plan.configurations} configurations of {plan.kinds} kinds, at most {plan.rows} rows, "
-                  f"about {plan.seconds:.0f} s on an H200"]  # fmt: skip
+                  f"about {plan.seconds:.0f} s on an H200"]

@@ -57,7 +57,7 @@ class Gpu:
             "fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16,
             "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn, "int8": torch.int8, "int32": torch.int32,
             "mixed": torch.float32,
-        }  # fmt: skip
+        }
         self._modules: dict[tuple[str, str], Any] = {}
         self._functions: dict[tuple[str, str, str], Any] = {}
         self._warp = int(torch.cuda.get_device_properties(0).warp_size)

@@ -20,7 +20,7 @@ DRIVERS = {
         "libamdhip64.so", "hipModuleLaunchKernel", "hipStreamSynchronize", "hipEventCreateWithFlags",
         "hipEventRecord", "hipEventElapsedTime", "hipMemcpyHtoDAsync", "hipMemcpyDtoHAsync",
     ),
-}  # fmt: skip
+}
 
 
 class HostLoop:

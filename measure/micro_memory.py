@@ -12,7 +12,7 @@ from .micro_bench import Bench
 I32, I64 = np.int32, np.int64
 MIB = 2**20
 READ_MIB = (0.25, 0.5, 1, 2, 4, 6, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 72, 80, 96, 112, 128,
-            192, 256, 512, 1024, 4096)  # fmt: skip
+            192, 256, 512, 1024, 4096)
 READ_BLOCK, READ_PER_THREAD = 256, 16  # 64 KiB a block
 
 

@@ -60,7 +60,7 @@ def measure(
         "platform": platform_id, "gpu": g.name, "versions": versions(g), "commit": commit(),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),  # noqa: UP017
         "units": b.units, "card_before": card_state(), "failed": {}, "seconds": {}, "results": {},
-    }  # fmt: skip
+    }
     _write(report, out)  # a place that cannot be written is found before anything is measured
     chosen = sections or list(SECTIONS)
     watchdog = Watchdog(hang_s, lambda name: _hung(name, hang_s, report, out))

@@ -89,7 +89,7 @@ def run_suite(
     constants = {
         "platform": platform_id, "statistic": "median", "scope": "kernel",
         "source": "kernelcast measure", "license": "Apache-2.0",
-    }  # fmt: skip
+    }
     if isinstance(tracer, GraphReplay):
         constants["timing"] = tracer.name  # not comparable to the last digit with rows from kernel records
     interrupted: BaseException | None = None
@@ -149,7 +149,7 @@ def _hung(
     # one that hangs is left out; of several nobody knows which: they are measured alone when resumed
     word = "skip" if len(held) == 1 else "suspect"
     what, then = ((str(held[0]), "leaves it out") if len(held) == 1
-                  else (f"a round of {len(held)} configurations", "measures them one by one"))  # fmt: skip
+                  else (f"a round of {len(held)} configurations", "measures them one by one"))
     try:
         journal.append([{"key": c.key, "kind": "/".join(c.kind), word: reason} for c in held])
         rows = fold(journal, out, constants)

@@ -202,7 +202,7 @@ class Runner:
                 "launches": _launches(segments),
                 "implementation": item.config.implementation,
                 "group": group_key(item.config.family, item.config.params, item.config.seed),
-            })  # fmt: skip
+            })
         return rows
 
     def chunk(self, configs: list[Config]) -> Counter[str]:

@@ -66,7 +66,7 @@ def from_pairs(g: Gpu, rows: int, cols: int, row: Any, col: Any, structure: str)
         "row_median": median, "row_q3": q3,
         "mean_col_distance": float((col.double() - row.double()).abs().mean()) if key.numel() else 0.0,
         "structure": structure,
-    }  # fmt: skip
+    }
     return Pattern(rows, cols, start.int(), col, row, describe)
 
 
@@ -195,4 +195,4 @@ def degrees(m: Pattern) -> dict[str, Any]:
     return {
         "nodes": m.rows, "edges": m.nnz, "avg_degree": d["row_mean"], "max_degree": d["row_max"],
         "std_degree": d["row_std"], "structure": d["structure"],
-    }  # fmt: skip
+    }

@@ -106,7 +106,7 @@ def geometric(g: Gpu, nodes: int, degree: float) -> Pairs:
     node = torch.arange(side * side, device="cuda").repeat_interleave(max(1, round(degree / 2)))
     reach = max(1.0, 0.6 * degree**0.5)
     x, y = ((p + (torch.randn(node.shape, device="cuda") * reach).round().long()).clamp(0, side - 1)
-            for p in (node % side, node // side))  # fmt: skip
+            for p in (node % side, node // side))
     return side * side, node, y * side + x
 
 
@@ -133,5 +133,5 @@ MATRICES: dict[str, Maker] = {
     "rmat": lambda g, rows, mean: rmat(g, rows, 2.0 * mean),
     "clustered": clustered, "arrow": arrow, "two_lengths": two_lengths, "dense_rows": dense_rows,
     "permuted": permuted, "hypersparse": hypersparse,
-}  # fmt: skip
+}
 GRAPHS: dict[str, Maker] = {"geometric": geometric, "communities": communities, "hubs": hubs}

@@ -143,7 +143,7 @@ def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Conf
 
 
 def _nearest(entry: Mapping[str, Any], rng: np.random.Generator, wanted: float
-             ) -> tuple[dict[str, Any], float] | None:  # fmt: skip
+             ) -> tuple[dict[str, Any], float] | None:
     """The parameters whose effort is nearest the wanted one (its logarithm), and their effort."""
     options = [_sample(entry["params"], rng) for _ in range(CANDIDATES)]
     low, high = (float(v) for v in entry["effort"])

@@ -274,7 +274,7 @@ def point_champion(entry: Entry) -> None:
 def summary(entry: Entry) -> dict[str, Any]:
     """One line of `kernelcast models`: where the model comes from and its held-out error. A damaged one says so."""
     line: dict[str, Any] = {"platform": entry.platform, "name": entry.name, "version": entry.version,
-                            "champion": entry.champion, "path": str(entry.folder)}  # fmt: skip
+                            "champion": entry.champion, "path": str(entry.folder)}
     try:
         found = read_meta(entry.folder)
     except KernelcastError as fault:
@@ -284,4 +284,4 @@ def summary(entry: Entry) -> dict[str, Any]:
         "families": found["families"], "bytes": found["bytes"], "rows": meta.get("rows"),
         "trained": meta.get("trained"), "runs": meta.get("runs"), "runs_digest": meta.get("runs_digest"),
         "heldout": meta.get("heldout"), "fault": None,
-    }  # fmt: skip
+    }

@@ -27,7 +27,7 @@ class Verdict:
 
 
 def paired_better(challenger_error: Any, champion_error: Any, group: Any = None, *,
-                  significance: float = SIGNIFICANCE) -> Verdict:  # fmt: skip
+                  significance: float = SIGNIFICANCE) -> Verdict:
     """Wilcoxon's signed-rank test (1945) on |log(predicted ÷ measured)| or relative errors of the same rows.
 
     challenger_error, champion_error: (n,), either sign; rows where either is not finite are left out. group: split

@@ -73,7 +73,7 @@ def model_files(model: Model) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     lazy = {kind: {name: _packed(name, models[name], files) | {"columns": columns_digest(models[name])}
                    for name in sorted(models)}
-            for kind in LAZY for models in [getattr(model, kind)]}  # fmt: skip
+            for kind in LAZY for models in [getattr(model, kind)]}
     whole = {f.name: getattr(model, f.name) for f in dataclasses.fields(model) if f.name not in LAZY}
     content = {
         "model": _packed(WHOLE, whole, files) | {"trained_for": signature(model.segments)},
@@ -248,7 +248,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     meta = {k: v for k, v in data.get("meta", {}).items() if not (isinstance(v, dict) and any(c[0] == "$" for c in v))}
     size = (folder / MODEL_FILE).stat().st_size + sum(int(item["bytes"]) for item in content["files"].values())
     return {"name": data["name"], "platform": data["platform"], "families": sorted(content["families"]),
-            "bytes": size, "meta": meta}  # fmt: skip
+            "bytes": size, "meta": meta}
 
 
 def verify_model(folder: Path) -> None:

@@ -203,7 +203,7 @@ def _log_table(client: MlflowClient, run_id: str, tags: Mapping[str, str]) -> No
     digest = tags["kernelcast.runs_digest"]
     source = tags.get("kernelcast.runs", "table")
     data = Dataset(name=Path(source).name[:200] or "table", digest=digest[:36], source_type="local",
-                   source=f'{{"uri": "{Path(source).name}"}}')  # fmt: skip
+                   source=f'{{"uri": "{Path(source).name}"}}')
     client.log_inputs(run_id, [DatasetInput(data)])
 
 

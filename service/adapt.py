@@ -26,7 +26,7 @@ ALONE = "parameters"
 
 
 def adapt(frame: pd.DataFrame, *, platform: str | Platform, source: str | None = None, name: str | None = None,
-          register: bool = True, seed: int = 0) -> Model:  # fmt: skip
+          register: bool = True, seed: int = 0) -> Model:
     """Adapt to a platform from a few measured runs of it (time_s in seconds), starting from another model.
 
     source: NAME, NAME@VERSION, a model folder or a platform (its champion); the shipped model across platforms where
@@ -35,12 +35,12 @@ def adapt(frame: pd.DataFrame, *, platform: str | Platform, source: str | None =
     InputError for a bad table or store, an unknown source, or where no run is of the platform.
     """
     return adapt_platform(checked_runs(frame), platform, source=source, name=name, runs="table", seed=seed,
-                          register=register).model  # fmt: skip
+                          register=register).model
 
 
 def suggest(platform: str | Platform, n: int = 20, *, source: str | None = None, candidates: pd.DataFrame | None = None,
             measured: pd.DataFrame | None = None, families: Sequence[str] = (), seed: int = 0
-            ) -> pd.DataFrame:  # fmt: skip
+            ) -> pd.DataFrame:
     """The n runs to measure on a platform next, most telling first: a run table without times.
 
     source: as `adapt` takes it. candidates: a table to choose from, the shipped runs where left out; `families`: only
@@ -102,7 +102,7 @@ def source_runs(source: Model | None, target: str, few: pd.DataFrame) -> pd.Data
 
 
 def adapt_platform(few: pd.DataFrame, platform: Platform | str, *, source: str | None = None, name: str | None = None,
-                   runs: str = "", seed: int = 0, register: bool = True) -> Trained:  # fmt: skip
+                   runs: str = "", seed: int = 0, register: bool = True) -> Trained:
     """Adapt to a platform from a few runs of it, store the model, and make it the champion if it is the better one.
 
     Without a champion it becomes it; against one it must win a paired test on the runs, each predicted by a fit that
@@ -127,7 +127,7 @@ def _heldout(model: Model) -> dict[str, Any]:
     error = np.abs(np.expm1(-model.meta["left_out_rows"]["error"]))
     return {"n": len(error), "split": "each run predicted by a fit that left it (and its group) out",
             "mape": 100.0 * float(error.mean()), "median_ape": 100.0 * float(np.median(error)),
-            "p90_ape": 100.0 * float(np.quantile(error, 0.9))}  # fmt: skip
+            "p90_ape": 100.0 * float(np.quantile(error, 0.9))}
 
 
 def judge(model: Model, few: pd.DataFrame, target: Platform) -> tuple[bool, str]:

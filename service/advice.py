@@ -89,7 +89,7 @@ def advice(asked: Answered) -> dict[str, Any]:
             "predicted_s": at_plain.predicted_s, "ratio": prediction.predicted_s / at_plain.predicted_s,
             "analytic_ratio": prediction.calibrated_s / at_plain.calibrated_s,
             "parts": [] if own is None else _parts(own),
-        }  # fmt: skip
+        }
     return {"learned": learned, "whatif": [asdict(item) for item in sorted(whatif, key=_order)], "said": said}
 
 
@@ -112,7 +112,7 @@ def _verdict(now: Prediction, time_s: float, lower_s: float | None, upper_s: flo
 
 
 def _answered(asked: Sequence[Change], now: Prediction, platform: Platform, options: Mapping[str, Any]
-              ) -> list[WhatIf]:  # fmt: skip
+              ) -> list[WhatIf]:
     """All changes answered in one call; those without a time are left out."""
     if not asked:
         return []
@@ -127,7 +127,7 @@ def _answered(asked: Sequence[Change], now: Prediction, platform: Platform, opti
         out.append(WhatIf(one.kind, one.words, dict(one.question.params), one.question.precision,
                           str(predicted.implementation[i]), time_s, lower, upper, now.predicted_s / time_s,
                           _verdict(now, time_s, lower, upper), bool(predicted.in_domain[i]),
-                          joined(predicted.notes.of(i)), one.caution, float(predicted.calibrated_s[i])))  # fmt: skip
+                          joined(predicted.notes.of(i)), one.caution, float(predicted.calibrated_s[i])))
     return [item for item in out if not (item.kind == "implementation" and item.implementation == now.implementation)]
 
 
@@ -148,7 +148,7 @@ def _tiles(asked: Answered) -> list[WhatIf]:
         verdict = _verdict(now, item.predicted_s, item.lower_s, item.upper_s)
         out.append(WhatIf("tile", words, dict(now.params), now.precision, now.implementation, item.predicted_s,
                           item.lower_s, item.upper_s, now.predicted_s / item.predicted_s, verdict, now.in_domain,
-                          ranked.note, "", item.predicted_s * now.calibrated_s / now.predicted_s))  # fmt: skip
+                          ranked.note, "", item.predicted_s * now.calibrated_s / now.predicted_s))
     return out
 
 
@@ -183,7 +183,7 @@ def _learned(asked: Answered, model: Model, plain: Question | None) -> tuple[dic
     whose = usual[1] if usual is not None else row.part
     reference = {"params": named.params, "precision": named.precision, "cache": named.cache,
                  "implementation": str(whose.rows.categories["implementation"][0]),
-                 "factor": math.exp(whole.reference_log)}  # fmt: skip
+                 "factor": math.exp(whole.reference_log)}
     return out | {"reference": reference, "parts": _parts(whole), "words": ""}, own
 
 
@@ -202,7 +202,7 @@ def _described_usual(question: Question, platform: Platform, row: Learned) -> tu
 
 def _parts(found: Attribution) -> list[dict[str, Any]]:
     return [{"word": cause.word, "factor": math.exp(cause.log), "columns": list(cause.columns)}
-            for cause in sorted(found.causes, key=lambda cause: -abs(cause.log))]  # fmt: skip
+            for cause in sorted(found.causes, key=lambda cause: -abs(cause.log))]
 
 
 def _moved(question: Question, params: Mapping[str, Any]) -> list[str]:
@@ -219,12 +219,12 @@ def _said(now: Prediction, plain: WhatIf | None, own: Attribution | None, whatif
     if plain is not None and now.predicted_s / plain.predicted_s >= 1.0 + WORTH_SAYING:
         ratio = now.predicted_s / plain.predicted_s
         out.append(f"{ratio:.3g} times as long as at {plain.change} ({format_quantity(plain.predicted_s, 's')})"
-                   f"{_because(math.log(ratio), now.calibrated_s / plain.calibrated_s, own)}")  # fmt: skip
+                   f"{_because(math.log(ratio), now.calibrated_s / plain.calibrated_s, own)}")
     padded = [item for item in whatif if item.kind == "size" and item.gain >= 1.0 + LEAST_GAIN]
     if padded:
         best = min(padded, key=lambda item: item.predicted_s)
         band = ("" if best.lower_s is None or best.upper_s is None else
-                f" ({format_quantity(best.lower_s, 's')} … {format_quantity(best.upper_s, 's')})")  # fmt: skip
+                f" ({format_quantity(best.lower_s, 's')} … {format_quantity(best.upper_s, 's')})")
         sure = "" if best.verdict == FASTER else f", {best.verdict}"
         out.append(f"{best.change}: {format_quantity(best.predicted_s, 's')}{band}, {best.gain:.3g} times faster{sure}")
     return out

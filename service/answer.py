@@ -105,7 +105,7 @@ class Prediction:
             ("physical bound", f"{format_quantity(self.bound['seconds'], 's')} ({self.bound['limit']})"),
             ("model", self.model), ("implementation", self.implementation or "-"),
             ("in domain", "yes" if self.in_domain else "no"), *(("note", note.words) for note in self.notes),
-        ]  # fmt: skip
+        ]
         return html_table(f"{self.kernel} on {self.platform}", (), rows)
 
 
@@ -203,10 +203,10 @@ def answer(
         say("analytic_only", every, f"analytic only: no model for {platform.id}, so no band", outside=True)
     elif plain:
         say("analytic_only", every, "analytic only, band from the analytic errors on the runs of "
-            f"{index.label(found)}", outside=True)  # fmt: skip
+            f"{index.label(found)}", outside=True)
     if overridden:
         say("set_by_hand", every, f"with {', '.join(overridden)} set by hand: the band was not measured for that",
-            outside=True)  # fmt: skip
+            outside=True)
     elif found is not None and found.meta.get("parameters_digest", "") not in ("", parameters_digest(platform)):
         say("parameters_changed", every,
             f"the parameters of {platform.id} have changed since {index.label(found)} was trained", outside=True)
@@ -253,7 +253,7 @@ def predict(
     no honest prediction is possible.
     """
     asked = answered(family, platform=platform, precision=precision, level=level, cache=cache, model=model,
-                     implementation=implementation, analytic=analytic, overrides=overrides, **params)  # fmt: skip
+                     implementation=implementation, analytic=analytic, overrides=overrides, **params)
     return asked.prediction
 
 
@@ -285,7 +285,7 @@ def answered(
 
 
 def _prediction(question: Question, platform: Platform, described: Described, given: Answer, level: float,
-                used: tuple[str, ...], said: tuple[Note, ...]) -> Prediction:  # fmt: skip
+                used: tuple[str, ...], said: tuple[Note, ...]) -> Prediction:
     base, predicted = described.groups[0].baseline, given.predicted
     bounded = bool(np.isfinite(predicted.upper_s[0]))
     bound = base.bound
@@ -312,4 +312,4 @@ def _prediction(question: Question, platform: Platform, described: Described, gi
         parameters=used_parameters(platform, used),
         characterisation="as given" if question.family.name == SEGMENT else "first-principles",
         changed=changed_parameters(platform, used),
-    )  # fmt: skip
+    )

@@ -24,7 +24,7 @@ REGULAR = ("memory", "compute", "stencil")
 """Classes of segments whose stated regularity tells more than other families do. Of our corpus, whole families left out
 and only FLOP and bytes known: mean error of regular ones 39 % analytic, 49 % learned; of all others 93 and 54 %."""
 SUM_NOTE = ("band of the sum: the segments' bands added end to end, as if their errors moved together; copies, "
-            "synchronisations and waits for others carry no band")  # fmt: skip
+            "synchronisations and waits for others carry no band")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class WorkloadPrediction:
 def split_settings(settings: Mapping[str, str | float]) -> tuple[dict[str, str | float], dict[str, str | float]]:
     """(platform parameters, workload fields): the latter are written `segment.field`."""
     return ({key: value for key, value in settings.items() if "." not in key},
-            {key: value for key, value in settings.items() if "." in key})  # fmt: skip
+            {key: value for key, value in settings.items() if "." in key})
 
 
 def predict_workload(
@@ -132,7 +132,7 @@ def predict_workload(
             raise type(error)(f"{changed.path}: segments ({segment.name}): {error}") from None
     used = tuple(recorder.read)
     return _sum(changed, target, base, parts, level, overrides, used_parameters(watched, used),
-                changed_parameters(watched, used))  # fmt: skip
+                changed_parameters(watched, used))
 
 
 def _asked(segment: Segment) -> tuple[str, dict[str, Any]]:
@@ -146,7 +146,7 @@ def _asked(segment: Segment) -> tuple[str, dict[str, Any]]:
 
 
 def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides: Mapping[str, str | float],
-             level: float, cache: str, model: Model | str | None, analytic: bool) -> dict[str, Any]:  # fmt: skip
+             level: float, cache: str, model: Model | str | None, analytic: bool) -> dict[str, Any]:
     """The fields of a SegmentPrediction but the characterisation."""
     on_host = segment.kernel is None and not segment.flop and not segment.bytes
     fields: dict[str, Any] = {
@@ -155,17 +155,17 @@ def _segment(segment: Segment, time: SegmentTime, platform: Platform, overrides:
         "n_exec": time.n_exec, "baseline_s": time.time_s, "bound_s": time.bound_s, "limit": time.limit,
         "route": "host side" if on_host else time.route, "terms": {k: v for k, v in time.terms.items() if v},
         "published": [entry.model_dump() for entry in segment.published], "flop": time.flop, "bytes": time.byte,
-    }  # fmt: skip
+    }
     if on_host:
         once = time.time_s  # copies and synchronisations only
         host: dict[str, Any] = {"predicted_s": once, "lower_s": once, "upper_s": once, "in_domain": True,
-                                "note": joined(time.notes), "model": ANALYTIC, "implementation": ""}  # fmt: skip
+                                "note": joined(time.notes), "model": ANALYTIC, "implementation": ""}
         return fields | host
     family, params = _asked(segment)
     precision = time.precision if segment.kernel is None else segment.precision or FAMILIES[family].precision
     given = predict(family, platform=platform, precision=precision, level=level, cache=segment.cache or cache,
                     model=model, analytic=analytic, overrides=overrides,
-                    implementation=segment.implementation, **params)  # fmt: skip
+                    implementation=segment.implementation, **params)
     learned = given.lower_s is not None and given.predicted_s != given.baseline_s
     if segment.kernel is None and segment.work_class in REGULAR and learned:
         given = _kept_analytic(given, segment.work_class)
@@ -178,7 +178,7 @@ def _kept_analytic(given: Prediction, work_class: str) -> Prediction:
     time_s = given.baseline_s
     note = f"class {work_class} is stated, so the analytic time is taken; band of kernels known by FLOP and bytes alone"
     return replace(given, predicted_s=time_s, lower_s=min(given.lower_s, time_s), upper_s=max(given.upper_s, time_s),
-                   notes=(*given.notes, Note("class_stated", note)))  # fmt: skip
+                   notes=(*given.notes, Note("class_stated", note)))
 
 
 def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _scaled(given: Prediction, time: SegmentTime) -> dict[str, Any]:
     notes = dict.fromkeys(text for text in (*time.notes, given.note) if text)
     return {"predicted_s": given.predicted_s * unit + host, "lower_s": lower, "upper_s": upper,
             "in_domain": given.in_domain, "note": joined(notes), "model": given.model,
-            "implementation": given.implementation if time.route.endswith(f"({given.kernel})") else ""}  # fmt: skip
+            "implementation": given.implementation if time.route.endswith(f"({given.kernel})") else ""}
 
 
 def _added(values: list[float | None], extra: float) -> float | None:
@@ -199,7 +199,7 @@ def _added(values: list[float | None], extra: float) -> float | None:
 
 def _sum(workload: Workload, platform: Platform, base: WorkloadTime, parts: list[SegmentPrediction], level: float,
          overrides: Mapping[str, str | float], parameters: list[dict[str, Any]], set_by_hand: list[dict[str, Any]]
-         ) -> WorkloadPrediction:  # fmt: skip
+         ) -> WorkloadPrediction:
     extra = sum(base.extra.values())
     lower = _added([part.lower_s for part in parts], extra)
     upper = _added([part.upper_s for part in parts], extra)

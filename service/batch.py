@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "implementation", "cache", "baseline_s", "predicted_s", "lower_s", "upper_s", "level", "in_domain", "note", "route",
     "model",
-)  # fmt: skip
+)
 """What a prediction adds to a row, beside platform, kernel, precision and params."""
 _EMPTY = ("baseline_s", "predicted_s", "lower_s", "upper_s")
 _BLANK = ("", "nan", "None", "<NA>", "NaT")
@@ -92,7 +92,7 @@ def _blank(series: pd.Series) -> NDArray[np.bool_]:
 
 
 def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, analytic: bool,
-               overrides: Mapping[str, str | float]) -> dict[str, Any]:  # fmt: skip
+               overrides: Mapping[str, str | float]) -> dict[str, Any]:
     from ..features.describe import describe
 
     n = len(frame)
@@ -114,7 +114,7 @@ def _predicted(frame: pd.DataFrame, level: float, model: Model | str | None, ana
         described = describe(part, {platform_id: platform})
 
         options: dict[str, Any] = {"level": level, "model": model, "analytic": analytic,
-                                   "overridden": tuple(overrides), "left_open": True}  # fmt: skip
+                                   "overridden": tuple(overrides), "left_open": True}
         given = answer(described, platform, **options)
         predicted = given.predicted
         _reach_to_cold(predicted, part, platform, options)
@@ -137,7 +137,7 @@ def _say_what_was_not_predicted(predicted: Predicted, known: NDArray[np.bool_], 
     """Rows of families that are not `known` (n,), rows that were `refused`, by position, and rows without a time."""
     notes, fine = predicted.notes, np.isfinite(predicted.predicted_s)
     notes.say("family_unknown", fine & ~known, "kernel of no known family: predicted from its counted FLOP and bytes",
-              outside=True, first=True)  # fmt: skip
+              outside=True, first=True)
     turned_away = np.isin(np.arange(notes.size), list(refused))
     notes.replace("refused", turned_away, lambda i: [refused[row] for row in i.tolist()])
     notes.say("too_large", ~fine & notes.silent, "no finite time: the sizes are too large", outside=True)
@@ -161,7 +161,7 @@ def _reach_to_cold(warm: Predicted, rows: pd.DataFrame, platform: Platform, opti
     warm.lower_s[at] = np.where(learned, np.fmin(warm.lower_s[at], cold.lower_s), warm.lower_s[at])
     unknown[at] = learned
     warm.notes.say("cache_unknown", unknown, "cache state unknown: predicted warm, the band reaches to a cold call",
-                   first=True)  # fmt: skip
+                   first=True)
 
 
 def _reach_to_host(predicted: Predicted, rows: pd.DataFrame, platform: Platform) -> None:
@@ -176,10 +176,10 @@ def _reach_to_host(predicted: Predicted, rows: pd.DataFrame, platform: Platform)
         added = latency - (platform.get("empty_kernel_duration") or 0.0)
         predicted.upper_s[wall] += added
         say("wall_time", wall, f"wall time: predicted without the host, the band reaches {1e6 * added:.2g} us on",
-            first=True)  # fmt: skip
+            first=True)
     else:
         say("wall_time", wall, "wall time: predicted without the host, whose share was not measured on this GPU",
-            outside=True, first=True)  # fmt: skip
+            outside=True, first=True)
     say("transfers", moved, "transfers are not predicted", outside=True, first=True)
 
 

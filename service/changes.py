@@ -53,7 +53,7 @@ def changes(question: Question, platform: Platform, model: Model | None) -> list
     if not question.known or question.family.name == SEGMENT:
         return []
     found = [*_sizes(question), *_layouts(question), *_precisions(question, platform, model),
-             *_implementations(question, model)]  # fmt: skip
+             *_implementations(question, model)]
     return [change for change in found if _can_be_asked(change.question)]
 
 
@@ -147,7 +147,7 @@ def _known(question: Question, precision: str, model: Model | None) -> list[str]
         return []
     family = model.families[question.family.name]
     regimes = {*family.calibration.regimes, *(label.partition("|")[2] for label in model.typical
-                                              if label.startswith(f"{family.family}|"))}  # fmt: skip
+                                              if label.startswith(f"{family.family}|"))}
     return [name for name in family.domain.implementations if name not in MISSING and f"{name}|{precision}" in regimes]
 
 

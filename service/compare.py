@@ -56,7 +56,7 @@ def compare_table(
             _champion_scored(part, level)
             or compare_split(part, level=level, seed=seed, quick=quick, progress=progress)
             for part in _by_platform(frame)
-        ])  # fmt: skip
+        ])
     return _merged([_scored(part, model, level) for part in _by_platform(frame)])
 
 
@@ -83,7 +83,7 @@ def _champion_scored(frame: pd.DataFrame, level: float) -> Comparison | None:
         return None
     left_out = int((~unseen).sum())
     split = f"groups that {index.label(champion)} was not trained on" + (
-        f"; {left_out} rows of groups it was trained on left out" if left_out else "")  # fmt: skip
+        f"; {left_out} rows of groups it was trained on left out" if left_out else "")
     known = shipped_tables().get(platform.id)
     train = read_tables([known])[0] if known is not None else None
     return compare_model(frame[unseen].reset_index(drop=True), champion, train, level=level, split=split)
@@ -105,7 +105,7 @@ def _scored(frame: pd.DataFrame, given: Model | str, level: float) -> Comparison
                 rows = [row | {"model": index.label(model)} for row in scores]
                 return Comparison(rows, frame.iloc[:0], {platform.id: model})
             raise InputError(f"every row belongs to a group that {index.label(model)} was trained on; leave the model "
-                             "out to train on four fifths of the table and score on the rest")  # fmt: skip
+                             "out to train on four fifths of the table and score on the rest")
         frame = frame[unseen].reset_index(drop=True)
     return compare_model(frame, model, level=level)
 

@@ -76,12 +76,12 @@ def _analytic_times(candidate: Candidate, platform: Platform, columns: Mapping[s
     size = next(iter(columns.values())).size
     fixed = {name: np.full(size, value, dtype=object) for name, value in candidate.params.items()}
     time = baseline(candidate.kernel, fixed | dict(columns), candidate.precision, platform,
-                    cache=candidate.cache).time_s  # fmt: skip
+                    cache=candidate.cache).time_s
     return time, np.zeros_like(time), np.full_like(time, np.inf)
 
 
 def _model_times(candidate: Candidate, columns: Mapping[str, FloatArray], ranges: Sequence[Range], level: float,
-                 model: str | None, overrides: Mapping[str, str | float]) -> Times:  # fmt: skip
+                 model: str | None, overrides: Mapping[str, str | float]) -> Times:
     import json
 
     import pandas as pd
@@ -95,7 +95,7 @@ def _model_times(candidate: Candidate, columns: Mapping[str, FloatArray], ranges
         for row in zip(*(columns[name] for name in names), strict=True)
     ]
     frame = pd.DataFrame({"platform": candidate.platform, "kernel": candidate.kernel,
-                          "precision": candidate.precision, "params": rows, "cache": candidate.cache})  # fmt: skip
+                          "precision": candidate.precision, "params": rows, "cache": candidate.cache})
     if candidate.implementation:
         frame["implementation"] = candidate.implementation
     done = predict_runs(frame, level=level, model=model, overrides=overrides)
@@ -109,7 +109,7 @@ def _model_times(candidate: Candidate, columns: Mapping[str, FloatArray], ranges
 def _check(candidates: Sequence[Candidate], ranges: Sequence[Range]) -> None:
     if len(candidates) != 2:
         raise InputError(f"a crossover is between two: give two platforms (-p A -p B), or one and a --variant; "
-                         f"these are {len(candidates)}")  # fmt: skip
+                         f"these are {len(candidates)}")
     if not ranges:
         raise InputError("say what to sweep: PARAMETER=LOW..HIGH, such as n=1000..1000000")
     for candidate in candidates:
@@ -131,7 +131,7 @@ CALL_WORDS = ("precision", "implementation", "cache")
 
 
 def candidates_of(family: str, given: Mapping[str, Any], platforms: Sequence[str], variant: Mapping[str, Any],
-                  cache: str, words: str = "") -> list[Candidate]:  # fmt: skip
+                  cache: str, words: str = "") -> list[Candidate]:
     """The platforms' candidates, and where something varies that of the last platform with it.
 
     given: parameters and `CALL_WORDS` of all. variant: those that the second one changes, or `kernel`. words: its name.
@@ -178,11 +178,11 @@ def crossover_of(
 
     tolerance = TOLERANCE if analytic else HYBRID_TOLERANCE
     return answered([item.label for item in candidates], candidates[0].kernel, ranges, times, level=level,
-                    analytic=analytic, points=points, tolerance=tolerance, changed=changed)  # fmt: skip
+                    analytic=analytic, points=points, tolerance=tolerance, changed=changed)
 
 
 def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: TimesAt, *, level: float, analytic: bool,
-             points: int, tolerance: float, changed: Mapping[str, str | float]) -> Crossover:  # fmt: skip
+             points: int, tolerance: float, changed: Mapping[str, str | float]) -> Crossover:
     """The crossovers of two candidates whose times at positions in [0, 1] are `times(index, positions)`.
 
     changed: what was set by hand, to be said in the note.
@@ -193,7 +193,7 @@ def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: Tim
 
     found = crossings(ranges, log_ratio, points, tolerance)
     edges = [{item.name: float(item.at(0.0)) for item in ranges}, *(item.values for item in found),
-             {item.name: float(item.at(1.0)) for item in ranges}]  # fmt: skip
+             {item.name: float(item.at(1.0)) for item in ranges}]
     stretches = _stretches(labels, ranges, times, edges, points)
     notes = ["by the analytic models: no band"] if analytic else []
     if changed:
@@ -203,7 +203,7 @@ def answered(labels: list[str], kernel: str, ranges: Sequence[Range], times: Tim
 
 
 def _stretches(labels: Sequence[str], ranges: Sequence[Range], times: TimesAt, edges: list[dict[str, float]],
-               points: int) -> list[Stretch]:  # fmt: skip
+               points: int) -> list[Stretch]:
     grid = np.linspace(0.0, 1.0, points)
     first, second = times(0, grid), times(1, grid)
     lead = ranges[0]

@@ -28,7 +28,7 @@ def field_of(workload: Workload, key: str) -> tuple[str, bool]:
     segments = {segment.name: segment for segment in workload.segments}
     if not dot:
         raise InputError(f"{workload.path}: '{key}' is no field of an application; write segment.field=LOW..HIGH, such "
-                         f"as {workload.segments[0].name}.n_exec=1..100")  # fmt: skip
+                         f"as {workload.segments[0].name}.n_exec=1..100")
     if name == WHOLE:
         return "count", True
     if name not in segments:
@@ -81,4 +81,4 @@ def application_crossover(
     said = dict(word.partition("=")[::2] for word in workload.changed) | changed
     points, tolerance = (SWEEP_POINTS, TOLERANCE) if analytic else (HYBRID_POINTS, HYBRID_TOLERANCE)
     return answered([platform.id for platform in plain], workload.name, ranges, times, level=level, analytic=analytic,
-                    points=points, tolerance=tolerance, changed=said)  # fmt: skip
+                    points=points, tolerance=tolerance, changed=said)

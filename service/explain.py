@@ -43,11 +43,11 @@ def bound_words(prediction: Prediction) -> str:
 def sensitivities(asked: Answered) -> list[Sensitivity]:
     """Change of the baseline for each number that it looked up, raised by a tenth; largest effects first."""
     return moved_by(asked.platform, asked.prediction.parameters, asked.prediction.baseline_s,
-                    lambda changed: float(asked.question.described(changed)[0].baseline_s[0]))  # fmt: skip
+                    lambda changed: float(asked.question.described(changed)[0].baseline_s[0]))
 
 
 def moved_by(platform: Platform, used: Sequence[Mapping[str, Any]], base_s: float, time_s: Callable[[Platform], float]
-             ) -> list[Sensitivity]:  # fmt: skip
+             ) -> list[Sensitivity]:
     """What each used number, raised by a tenth, does to `time_s(platform)`, which is `base_s`; largest effects first.
     """
     out = []
@@ -79,7 +79,7 @@ def picture(asked: Answered, path: str | Path) -> Path:
 
     found, work = asked.prediction, asked.described.groups[0].baseline.work
     point = Point(f"{found.kernel} {found.precision}", float(work.flop[0]), float(work.compulsory_byte[0]),
-                  found.predicted_s, found.lower_s, found.upper_s)  # fmt: skip
+                  found.predicted_s, found.lower_s, found.upper_s)
     return roofline(asked.platform, found.precision, [point], path)
 
 
@@ -92,7 +92,7 @@ def said_words(said: Explanation) -> dict[str, Any]:
         "to_move": said.to_move,
         "equations": list(said.equations),
         "guard": said.guard,
-    }  # fmt: skip
+    }
 
 
 def explanation(asked: Answered) -> dict[str, Any]:
@@ -109,4 +109,4 @@ def explanation(asked: Answered) -> dict[str, Any]:
         "over_bound": prediction.predicted_s / prediction.bound["seconds"] if prediction.bound["seconds"] else None,
         "sensitivity": as_rows(sensitivities(asked)),
         **advice(asked),
-    }  # fmt: skip
+    }

@@ -14,7 +14,7 @@ from .application import WorkloadPrediction, predict_workload, split_settings
 from .explain import as_rows, moved_by, said_words
 
 EXTRAS = {"concurrency": ("concurrent_kernels", "concurrent_kernel_overhead"),
-          "devices": ("devices", "multi_device_overhead")}  # fmt: skip
+          "devices": ("devices", "multi_device_overhead")}
 
 
 def application_explanation(
@@ -63,7 +63,7 @@ def _extra_words(name: str, workload: Workload, platform: Platform, time_s: floa
 
 def explain_application(workload: Workload | str, *, platform: str | Platform, cache: str = "warm",
                         settings: Mapping[str, str | float] | None = None, **question: Any
-                        ) -> dict[str, Any]:  # fmt: skip
+                        ) -> dict[str, Any]:
     """`application_explanation` of an application by name, file or as loaded; asked as `predict_workload` is."""
     overrides, fields = split_settings(settings or {})
     loaded = load_workload(workload) if isinstance(workload, str) else workload

@@ -60,8 +60,8 @@ def crossover(
         return crossover_of(found, ranges, level=level, model=model, analytic=analytic, overrides=overrides)
     if given or variant:
         raise InputError("an application takes its sizes from its file and is compared on two platforms: no parameter "
-                         f"{next(iter([*given, *(variant or {})]))!r} and no variant")  # fmt: skip
+                         f"{next(iter([*given, *(variant or {})]))!r} and no variant")
     loaded = load_workload(family) if isinstance(family, str) else family
     ranges = [range_of(name, *ends, whole=field_of(loaded, name)[1]) for name, ends in sweep.items()]
     return application_crossover(loaded, list(dict.fromkeys(platforms)), ranges, level=level, cache=cache, model=model,
-                                 analytic=analytic, overrides=overrides)  # fmt: skip
+                                 analytic=analytic, overrides=overrides)

@@ -39,20 +39,20 @@ def _record(found: Family) -> dict[str, Any]:
         "class": found.kind, "parameters": [_parameter(param) for param in found.params],
         "told_by": list(found.statistics), "contradictions": [item.words for item in found.contradictions],
         "implementations": known, "reference": dict(found.reference), "example": _example(found), "damaged": damaged,
-    }  # fmt: skip
+    }
 
 
 def _parameter(param: Param) -> dict[str, Any]:
     return {"name": param.name, "meaning": param.meaning, "unit": param.unit, "kind": param.kind,
             "required": param.required, "default": param.default, "follows": param.follows,
-            "words": list(param.words), "open": param.open}  # fmt: skip
+            "words": list(param.words), "open": param.open}
 
 
 def _example(found: Family) -> dict[str, Any]:
     given: dict[str, Any] = {"precision": found.precision, **found.example}
     precision = given.pop("precision")
     words = [f"{name}={json.dumps(value) if isinstance(value, bool) else _shown(value)}"
-             for name, value in given.items()]  # fmt: skip
+             for name, value in given.items()]
     command = f"kernelcast predict {found.name} {' '.join(words)} precision={precision} -p {EXAMPLE_PLATFORM}"
     return {"params": given, "precision": precision, "platform": EXAMPLE_PLATFORM, "command": command}
 

@@ -55,4 +55,4 @@ def _refuse_strange_words(question: Question, model: Model | None) -> None:
         own = [] if learned is None else learned.encoder.labels.get(param.name, [])
         if word not in own:
             raise InputError(f"{question.kernel}: parameter {param.name!r} is {word[:40]!r}"
-                             f"{nearest_names(word, {*param.words, *own})}; leave it out for any other")  # fmt: skip
+                             f"{nearest_names(word, {*param.words, *own})}; leave it out for any other")

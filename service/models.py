@@ -52,5 +52,5 @@ def model_lines(platform: str | None = None) -> list[dict[str, Any]]:
 def damaged(lines: list[dict[str, Any]]) -> list[str]:
     """What is wrong with the stored models and with the files that name a champion, one message each."""
     faults = [line.get("fault") or index.pointer_fault(line["platform"] if "platform" in line else line["id"])
-              for line in lines]  # fmt: skip
+              for line in lines]
     return list(dict.fromkeys(str(fault) for fault in faults if fault))

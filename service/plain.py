@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 GIVEN = frozenset({
     "batch", "heads", "kv_heads", "levels", "launches", "iterations", "segments", "kernel_h", "kernel_w", "ksize",
     "mask", "points", "clusters", "bytes",
-})  # fmt: skip
+})
 """Sizes that are the problem's and cannot be padded with zeros."""
 OF_IRREGULAR = frozenset({"cols_dense"})
 """Of sparse and scattered inputs only these can be padded: the others are counts of what is there."""
@@ -69,7 +69,7 @@ def usual_question(question: Question, model: FamilyModel) -> Question | None:
     """
     family, domain = question.family, model.domain
     middle = {name: (low + high) / 2.0 for name, low, high in zip(domain.names, domain.low, domain.high, strict=True)
-              if math.isfinite(low) and math.isfinite(high)}  # fmt: skip
+              if math.isfinite(low) and math.isfinite(high)}
     given = {name: value for name, value in question.params.items() if not isinstance(value, list)}
     params: dict[str, Any] = dict(given)
     for param in family.params:
@@ -104,4 +104,4 @@ def _words(given: Mapping[str, Any], model: FamilyModel) -> dict[str, str | None
     """Labels of a usual input where the question has labels: None leaves one out."""
     usual = {"structure": "uniform", "order": "sorted"}
     return {name: word if (word := usual.get(name)) in model.encoder.labels.get(name, []) else None
-            for name, value in given.items() if isinstance(value, str)}  # fmt: skip
+            for name, value in given.items() if isinstance(value, str)}

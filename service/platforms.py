@@ -26,7 +26,7 @@ def platform_line(name: str) -> dict[str, Any]:
         "vendor": platform.vendor, "arch": platform.arch, "parameter_set": platform.parameter_set,
         "measured": False, "model": None, "rows": None, "heldout": None,
         "assumed": _assumed(platform), "flags": [f"{flag.key}: {flag.message}" for flag in platform.flags],
-    }  # fmt: skip
+    }
     if unknown is not None:
         return line | {"fault": unknown}
     entry = index.champion_entry(platform.id)
@@ -35,7 +35,7 @@ def platform_line(name: str) -> dict[str, Any]:
         return line | {"model": None if stand_in is None else stand_in.label}
     found = index.summary(entry)
     line |= {"measured": found["fault"] is None, "model": entry.label, "rows": found.get("rows"),
-             "heldout": found.get("heldout")}  # fmt: skip
+             "heldout": found.get("heldout")}
     return line | ({"fault": found["fault"]} if found["fault"] else {})
 
 

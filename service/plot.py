@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".pdf")
 INK, MUTED, MATRIX, VECTOR, MEMORY, CACHE, INNER_CACHE, POINT = (
     "#1f2933", "#7b8794", "#0b6e99", "#5aa9c9", "#8a5a00", "#c69a3f", "#dcc48a", "#b3261e"
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def roofline(platform: Platform, precision: str, points: Sequence[Point], path: 
     for point in points:
         if point.flop <= 0.0 or point.byte <= 0.0:
             raise InputError(f"{point.label}: a roofline shows FLOP over bytes, and this kernel has no "
-                             f"{'FLOP' if point.flop <= 0.0 else 'bytes'}")  # fmt: skip
+                             f"{'FLOP' if point.flop <= 0.0 else 'bytes'}")
     pyplot = _pyplot()
     ceilings = roofs(platform, precision)
     figure, axes = pyplot.subplots(figsize=(9.2, 5.4), constrained_layout=True)
@@ -140,7 +140,7 @@ def _draw_roofs(axes: Axes, ceilings: Sequence[Roof], left: float, right: float)
     steep = max(roof.rate for roof in ceilings if roof.sloped)
     for roof in ceilings:
         style: dict[str, Any] = {"color": roof.colour, "lw": 1.1 if roof.dashed else 2.0,
-                                 "ls": (0, (4, 3)) if roof.dashed else "-", "zorder": 2}  # fmt: skip
+                                 "ls": (0, (4, 3)) if roof.dashed else "-", "zorder": 2}
         if roof.sloped:
             x = np.array([left, flat / roof.rate])
             axes.plot(x, roof.rate * x, **style)
@@ -163,7 +163,7 @@ def _label_flat(axes: Axes, ceilings: Sequence[Roof]) -> None:
     for roof, place in zip(ordered, _apart(wanted), strict=True):
         axes.annotate(f"{roof.label}\n{format_quantity(roof.rate, 'FLOP/s')}", (1.01, place),
                       xycoords="axes fraction", ha="left", va="center", fontsize=7.5, color=roof.colour,
-                      linespacing=1.05, annotation_clip=False)  # fmt: skip
+                      linespacing=1.05, annotation_clip=False)
 
 
 def _apart(places: list[float], step: float = 1.6 * LABEL_STEP) -> list[float]:
@@ -188,7 +188,7 @@ def _label_sloped(axes: Axes, ceilings: Sequence[Roof]) -> None:
 
     ordered = sorted(ceilings, key=lambda roof: -roof.rate)
     handles = [Line2D([], [], color=r.colour, lw=1.1 if r.dashed else 2.0, ls=(0, (4, 3)) if r.dashed else "-")
-               for r in ordered]  # fmt: skip
+               for r in ordered]
     words = [f"{roof.label}  {format_quantity(roof.rate, 'B/s')}" for roof in ordered]
     legend = axes.legend(handles, words, loc="lower right", fontsize=8, frameon=False, title="memory ceilings")
     legend.get_title().set_fontsize(8)
@@ -201,16 +201,16 @@ def _draw_point(axes: Axes, point: Point) -> None:
     rate = point.flop / point.time_s
     if point.lower_s and point.upper_s:
         axes.vlines(point.intensity, point.flop / point.upper_s, point.flop / point.lower_s, color=POINT, lw=1.2,
-                    zorder=4)  # fmt: skip
+                    zorder=4)
     axes.plot([point.intensity], [rate], "o", ms=7, mfc=POINT, mec="white", mew=1.0, zorder=5)
     words = (f"{point.label}\n{format_quantity(point.time_s, 's')}, {format_quantity(rate, 'FLOP/s')}\n"
-             f"{format_quantity(point.intensity, '')} FLOP a byte")  # fmt: skip
+             f"{format_quantity(point.intensity, '')} FLOP a byte")
     left, right = axes.get_xlim()
     share = np.log(point.intensity / left) / np.log(right / left)
     side, align = (10, "left") if share < 0.45 else (-10, "right")
     axes.annotate(words, (point.intensity, rate), xytext=(side, -12), textcoords="offset points", ha=align, va="top",
                   fontsize=8.5, color=INK, zorder=6,
-                  bbox={"boxstyle": "round,pad=0.25", "fc": "white", "ec": "none", "alpha": 0.85})  # fmt: skip
+                  bbox={"boxstyle": "round,pad=0.25", "fc": "white", "ec": "none", "alpha": 0.85})
 
 
 TOGETHER = 0.03
@@ -242,10 +242,10 @@ def _draw_points(axes: Axes, points: Sequence[Point]) -> None:
         axes.plot([point.intensity], [rate], "o", ms=7, mfc=POINT, mec="white", mew=1.0, zorder=5)
         axes.annotate(", ".join(str(i + 1) for i in group), (point.intensity, rate), xytext=(8, -8), fontsize=8.5,
                       textcoords="offset points", ha="left", va="center", color=INK, zorder=6,
-                      bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85})  # fmt: skip
+                      bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85})
     lines = [f"{number}  {point.label}, {format_quantity(point.time_s, 's')}" for number, point in enumerate(points, 1)]
     axes.text(0.02, 0.98, "\n".join(lines), transform=axes.transAxes, va="top", fontsize=8, color=INK,
-              linespacing=1.35)  # fmt: skip
+              linespacing=1.35)
 
 
 def _dress(axes: Axes, platform: Platform) -> None:

@@ -48,7 +48,7 @@ class Question:
         label = np.array([self.implementation], dtype=object)
         with np.errstate(over="ignore", invalid="ignore"):
             group = group_of(platform, self.family, self.kernel, self.precision, self.cache, np.arange(1), raw, label,
-                             watched=watched)  # fmt: skip
+                             watched=watched)
         base, work = group.baseline, group.baseline.work
         watched.peak_flop_per_s(arithmetic_precision(self.precision), work.unit)
         used = tuple(recorder.read)
@@ -57,7 +57,7 @@ class Question:
         if not np.isfinite(base.time_s).all():
             raise InputError(f"{self.kernel}: the sizes are too large for a time that a number can hold")
         described = Described(base.time_s, base.naive_s, base.bound.seconds, np.array([base.route], dtype=object),
-                              base.guard, (group,), {})  # fmt: skip
+                              base.guard, (group,), {})
         return described, used
 
 
@@ -77,7 +77,7 @@ def _family(name: str, params: Mapping[str, Any]) -> tuple[Family, bool]:
     if "bytes" in params:
         return FAMILIES[SEGMENT], False
     raise InputError(f"unknown kernel family {name!r}{nearest_names(name, FAMILIES)}; a kernel of another kind can be "
-                     "predicted from its counted work: flops=… bytes=…")  # fmt: skip
+                     "predicted from its counted work: flops=… bytes=…")
 
 
 def _number(param: Param, value: Any, kernel: str) -> Any:
@@ -120,7 +120,7 @@ def _refuse_faults(family: Family, params: Mapping[str, Any], kernel: str) -> No
 
 
 def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: str, implementation: str | None
-        ) -> Question:  # fmt: skip
+        ) -> Question:
     """Check a configuration. InputError for what is wrong with it; RefusedError for a kernel without counts."""
     for what, word in (("kernel family", family), ("precision", precision), ("implementation", implementation)):
         if not isinstance(word, str) and (word is not None or what == "kernel family"):
@@ -132,11 +132,11 @@ def ask(family: str, params: Mapping[str, Any], precision: str | None, cache: st
     _refuse_faults(found, checked, family)
     if found.name == SEGMENT and "bytes" not in checked:
         raise RefusedError(f"{family}: a segment is predicted from what was counted, and no bytes are given; "
-                           "add bytes=… (device memory, read + written) and flops=…")  # fmt: skip
+                           "add bytes=… (device memory, read + written) and flops=…")
     notes = []
     if not known:
         notes.append(Note("family_unknown", f"kernel family {family!r} is not known: predicted from its counted FLOP "
-                          "and bytes", outside=True))  # fmt: skip
+                          "and bytes", outside=True))
     if found.name == SEGMENT and "flops" not in checked:
         notes.append(Note("flops_not_given", "no flops given: taken as 0"))
     chosen = precision or found.precision

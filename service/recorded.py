@@ -40,7 +40,7 @@ def used_parameters(platform: Platform, names: Iterable[str]) -> list[dict[str, 
         {"name": p.name, "value": p.value, "unit": p.unit, "kind": p.kind, "source": p.source, "date": p.date,
          "note": p.note}
         for p in rows if p.value is not None
-    ]  # fmt: skip
+    ]
 
 
 def changed_parameters(platform: Platform, used: Iterable[str]) -> list[dict[str, Any]]:
@@ -51,4 +51,4 @@ def changed_parameters(platform: Platform, used: Iterable[str]) -> list[dict[str
         {"name": p.name, "value": p.value, "unit": p.unit, "source": p.source, "note": p.note,
          "used": p.name in looked_up}
         for p in platform.parameters.values() if p.kind == OVERRIDE
-    ]  # fmt: skip
+    ]

@@ -55,7 +55,7 @@ class RankedTiles:
 
 
 def tiles(family: str, *, platform: str | Platform, tiles: Sequence[tuple[int, ...]] = (), **question: Any
-          ) -> RankedTiles:  # fmt: skip
+          ) -> RankedTiles:
     """Candidate tiles of a matrix product (`gemm`, `bmm`) on a platform, fastest first, with times in seconds.
 
     tiles: only these, (tile_m, tile_n, tile_k[, split]). question: m, n, k [, batch], precision and the rest as
@@ -80,18 +80,18 @@ def ranked_tiles(asked: Answered, tiles: Sequence[tuple[int, ...]] = ()) -> Rank
     found.sort(key=lambda item: (item.time_s is None, item.time_s or 0.0))
     base = prediction.baseline_s
     factors = [None if time is None else time / base
-               for time in (prediction.predicted_s, prediction.lower_s, prediction.upper_s)]  # fmt: skip
+               for time in (prediction.predicted_s, prediction.lower_s, prediction.upper_s)]
     best = base if tiles else found[0].time_s
     rows = []
     for item in found:
         predicted, lower, upper = (None if item.time_s is None or f is None else item.time_s * f for f in factors)
         slower = None if item.time_s is None or best is None else 100.0 * (item.time_s / best - 1.0)
         rows.append(RankedTile(item.tile, item.time_s, predicted, lower, upper, item.waves, item.wave_efficiency,
-                               slower))  # fmt: skip
+                               slower))
     refused = Counter(re.sub(r"^tile \S+ does not fit", "does not fit", item.reason) for item in found if item.reason)
     note = "the order is the analytic model's; which tile a library takes is not known to it"
     if prediction.upper_s is not None:
         note += f"; every tile carries the relative band of {prediction.model} for this product, not one of its own"
     return RankedTiles(prediction.platform, prediction.kernel, prediction.precision, dict(prediction.params),
                        prediction.level, prediction.model, rows, dict(refused), note,
-                       prediction.changed)  # fmt: skip
+                       prediction.changed)

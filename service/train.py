@@ -26,7 +26,7 @@ FEWEST_HELD_OUT = 40
 
 
 def train(frame: pd.DataFrame, *, name: str | None = None, register: bool = True, seed: int = 0
-          ) -> Model | dict[str, Model]:  # fmt: skip
+          ) -> Model | dict[str, Model]:
     """Train the hybrid on measured runs (time_s in seconds): a Model for one platform, a dict by platform for several.
 
     name: of the model, `kernelcast-PLATFORM` where left out; several platforms get it with theirs behind. register:

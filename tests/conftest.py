@@ -92,7 +92,7 @@ def synthetic_runs(platform: str = SYNTHETIC, seed: int = 7, rows: float = 1.0) 
             {"platform": platform, "kernel": kernel, "precision": precision, "implementation": implementation,
              "params": dict(zip(names, map(int, size), strict=True)), "time_s": 1.0, "cache": "warm"}
             for size in sizes
-        ]  # fmt: skip
+        ]
     frame, _ = validate_runs(pd.DataFrame(lines), "synthetic")
     base = describe(frame).baseline_s
     error = 0.3 * np.sin(np.log(base * 1e6)) + 0.05 * rng.standard_normal(len(frame))

@@ -20,7 +20,7 @@ def test_importing_costs_nothing() -> None:
     )
     # the best of three: the machine may be busy with something else
     tries = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-             for _ in range(3)]  # fmt: skip
+             for _ in range(3)]
     assert min(float(took) for took, _ in tries) < 0.05
     assert int(tries[0][1]) < 40  # no numpy, pandas, typer
 
@@ -57,7 +57,7 @@ def test_platforms() -> None:
     ({"m": None}, "'m' must be a number"),
     ({"m": [1, 2]}, "'m' must be a number"),
     ({"overrides": {"hbm_peak_bw": None}}, "a number is needed"),
-])  # fmt: skip
+])
 def test_things_of_another_kind_are_named(home: Path, change: dict[str, Any], words: str) -> None:
     given: dict[str, Any] = {"family": "gemm", "platform": "h200", "m": 64, "n": 64, "k": 64} | change
     with pytest.raises(kc.InputError, match=words):
@@ -66,7 +66,7 @@ def test_things_of_another_kind_are_named(home: Path, change: dict[str, Any], wo
 
 def test_a_table_too_small_to_hold_some_out_says_so(home: Path) -> None:
     frame = pd.DataFrame({"platform": "h200", "kernel": "gemm", "precision": "bf16", "time_s": 1e-3,
-                          "params": ['{"m":64,"n":64,"k":64}'] * 3})  # fmt: skip
+                          "params": ['{"m":64,"n":64,"k":64}'] * 3})
     with pytest.raises(kc.InputError, match="3 rows of 1 group are too few"):
         kc.compare(frame)
 

@@ -89,7 +89,7 @@ def test_a_family_from_outside_is_predicted_and_trained(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "rotation.py").write_text(text)
     done = subprocess.run([sys.executable, "-c", USE, str(tmp_path), *PLACES], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+                          check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     # 2 * 4096 * 8192 * 4 B = 268 MB at 4.8e12 B/s take 56 µs; twice that at most

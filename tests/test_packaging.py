@@ -76,7 +76,7 @@ def offences(known: Mapping[str, Path]) -> list[str]:
 def circle(known: Mapping[str, Path]) -> list[str]:
     """Modules that import each other in a circle, the first one found; none: empty."""
     graph = {name: {target for _, target in imports(name, known) if target in known and target != name}
-             for name in known}  # fmt: skip
+             for name in known}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as fault:
@@ -156,6 +156,6 @@ def test_ci_runs_the_readme_commands() -> None:
     assert "-n" not in settings()["tool"]["pytest"]["ini_options"]["addopts"].split()
     lines = [line for line in script.splitlines() if line and not line.startswith("#")]
     wanted = ["rm -rf .venv", install, ".venv/bin/pip install -q -e '.[dev]'", ".venv/bin/ruff check",
-              ".venv/bin/mypy", second]  # fmt: skip
+              ".venv/bin/mypy", second]
     own = [line.replace(".venv", ".venv-ci") for line in wanted]  # an environment of its own: it is removed first
     assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', *own]

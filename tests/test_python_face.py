@@ -17,7 +17,7 @@ GEMM = {"precision": "fp16", "m": 1024, "n": 2048, "k": 512}
 COMMANDS = (
     "predict", "predict_runs", "predict_workload", "explain", "tiles", "crossover", "families", "platforms", "compare",
     "train", "adapt", "suggest", "models", "promote", "load_model",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -93,7 +93,7 @@ def test_an_application_is_explained_and_compared(home: Path) -> None:
 
 def test_tiles_are_ranked_and_other_families_refused(stored: Path) -> None:
     ranked = kc.tiles("gemm", platform="h200", precision="bf16", m=4096, n=4096, k=4096, tiles=[(128, 128, 64)],
-                      analytic=True)  # fmt: skip
+                      analytic=True)
     assert ranked.tiles[0].tile[:3] == (128, 128, 64) and ranked.tiles[0].predicted_s > 0.0
     with pytest.raises(kc.InputError, match="matrix product"):
         kc.tiles("fft", platform="h200", n=64)
@@ -103,10 +103,10 @@ def test_a_crossover_lies_where_the_times_are_equal(home: Path) -> None:
     found = kc.crossover("vector_copy", platforms=["h200", "mi300x"], sweep={"n": (1e3, 1e9)}, analytic=True)
     (first, *_) = found.crossings
     times = [[kc.predict("vector_copy", platform=p, n=int(n), analytic=True).predicted_s for p in ("h200", "mi300x")]
-             for n in (first["n"] / 2, first["n"] * 1.05)]  # fmt: skip
+             for n in (first["n"] / 2, first["n"] * 1.05)]
     assert (times[0][0] < times[0][1]) != (times[1][0] < times[1][1])
     lone = kc.crossover("gemm", platforms=["h200"], sweep={"m": (64, 8192)}, n=4096, k=4096, precision="bf16",
-                        variant={"precision": "fp8"}, analytic=True)  # fmt: skip
+                        variant={"precision": "fp8"}, analytic=True)
     assert lone.candidates == ["h200", "h200 with precision=fp8"]
     with pytest.raises(kc.InputError, match="0 < LOW < HIGH"):
         kc.crossover("vector_copy", platforms=["h200", "mi300x"], sweep={"n": (10, 1)})

@@ -37,7 +37,7 @@ def test_accuracy_table_is_the_generated_one(split: str) -> None:
 CURVES = {
     "gemm-b200-new": "B200 bf16 products", "gemm-mi300x-new": "MI300X fp8 products",
     "spmv-mi250x-new": "MI250X CSR products",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("split", CURVES)

@@ -16,7 +16,7 @@ def _backprop(a: Arguments, byte: float) -> Work:
     return make_work(
         5.0 * weights, (2.0 * weights + inputs) * byte, 2.0 * weights * byte, threads=weights,
         working_set_byte=2.0 * weights * byte, launches=2.0, reread_byte=weights * byte, chain=8.0,
-    )  # fmt: skip
+    )
 
 
 def _streamcluster(a: Arguments, byte: float) -> Work:
@@ -33,7 +33,7 @@ def _nw(a: Arguments, byte: float) -> Work:
     return make_work(
         4.0 * n * n, n * n * byte, n * n * byte, threads=np.maximum(n / block, 1.0) * block,
         working_set_byte=2.0 * n * n * byte, launches=diagonals, chain=diagonals * 2.0 * block,
-    )  # fmt: skip
+    )
 
 
 def _segment(a: Arguments, byte: float) -> Work:
@@ -44,7 +44,7 @@ def _segment(a: Arguments, byte: float) -> Work:
         a["flops"], size, 0.0, threads=np.maximum(a["threads"], 1.0), launches=a["launches"],
         reread_byte=np.maximum(l2 - size, 0.0),
         working_set_byte=np.where(np.isnan(a["working_set"]), size, a["working_set"]),
-    )  # fmt: skip
+    )
 
 
 def _counted(name: str, meaning: str, unit: str, **more: Any) -> Param:
@@ -80,4 +80,4 @@ FAMILIES: tuple[Family, ...] = (
            meaning="sequence alignment by anti-diagonals", precision="int32", example={"n": 2048}),
     Family("segment", SEGMENT, _segment, "balanced", meaning="a profiled kernel with counted FLOP and bytes",
            example={"flops": 1e9, "bytes": 100e6, "threads": 1e6}),
-)  # fmt: skip
+)

@@ -35,7 +35,7 @@ def _gemm(a: Arguments, byte: float) -> Work:
     return make_work(
         2.0 * batch * m * n * k, batch * (m * k * byte + k * n * weight), batch * m * n * _output_byte(byte),
         threads=batch * m * n, unit="matrix", gemm=(m, n, k, batch),
-    )  # fmt: skip
+    )
 
 
 def _gemv(a: Arguments, byte: float) -> Work:
@@ -49,7 +49,7 @@ def _bicg(a: Arguments, byte: float) -> Work:
     return make_work(
         4.0 * m * n, (2.0 * m * n + m + n) * byte, (m + n) * byte, threads=np.minimum(m, n),
         working_set_byte=m * n * byte, launches=2.0, chain=m + n,
-    )  # fmt: skip
+    )
 
 
 LARGEST_RADIX = 127.0
@@ -74,7 +74,7 @@ def _fft(a: Arguments, byte: float) -> Work:
     return make_work(
         5.0 * padded * levels * batch * np.where(rough, 2.0, 1.0), size, size, threads=n * batch / 4.0, launches=passes,
         reread_byte=np.where(passes > 1.0, moved * passes - 2.0 * size, 0.0), chain=2.0 * passes,
-    )  # fmt: skip
+    )
 
 
 def _attention_shape(a: dict[str, NDArray[Any]]) -> None:
@@ -99,13 +99,13 @@ def _attention(a: Arguments, byte: float) -> Work:
     return make_work(
         flop, q_byte + kv_byte, q_byte, threads=batch * heads * q * dim, unit="matrix", chain=kv / 64.0,
         reread_byte=np.maximum(batch * readers * 2.0 * visible * dim * cache_byte - kv_byte, 0.0),
-    )  # fmt: skip
+    )
 
 
 def _conv_shape(a: dict[str, NDArray[Any]]) -> None:
     """Fill the general convolution from the square (hw, ksize) or the single-image (height, width, kernel_h) form."""
     for name, source in (("height", "hw"), ("width", "hw"), ("kernel_h", "ksize"), ("kernel_w", "ksize"),
-                         ("cout", "out_channels")):  # fmt: skip
+                         ("cout", "out_channels")):
         hole = np.isnan(a[name])
         a[name][hole] = a[source][hole]
     # the square form is padded to keep its size, the single-image form is not (valid positions only)
@@ -125,7 +125,7 @@ def _conv2d(a: Arguments, byte: float) -> Work:
         2.0 * positions * cout * cin * kh * kw, (batch * cin * height * width + cout * cin * kh * kw) * byte,
         positions * cout * byte, threads=positions * cout, unit="matrix",
         gemm=(positions, cout, cin * kh * kw, np.ones_like(positions)),
-    )  # fmt: skip
+    )
 
 
 def _im2col(a: Arguments, byte: float) -> Work:
@@ -134,7 +134,7 @@ def _im2col(a: Arguments, byte: float) -> Work:
     return make_work(
         0.0, height * width * byte, kh * kw * positions * byte, threads=positions, chain=kh * kw,
         reread_byte=kh * kw * positions * byte,
-    )  # fmt: skip
+    )
 
 
 def _nbody(a: Arguments, byte: float) -> Work:
@@ -148,7 +148,7 @@ def _kmeans(a: Arguments, byte: float) -> Work:
     return make_work(
         3.0 * points * features * clusters, (points + clusters) * features * byte, 4.0 * points, threads=points,
         reread_byte=points * features * (clusters - 1.0) * byte, chain=features * clusters,
-    )  # fmt: skip
+    )
 
 
 def _lud(a: Arguments, byte: float) -> Work:
@@ -159,18 +159,18 @@ def _lud(a: Arguments, byte: float) -> Work:
     return make_work(
         2.0 / 3.0 * n**3, n * n * byte, n * n * byte, threads=n * n, working_set_byte=n * n * byte,
         launches=3.0 * steps - 2.0, reread_byte=2.0 * byte * n * n * (steps - 1.0) / 3.0, chain=steps * (2.0 * block),
-    )  # fmt: skip
+    )
 
 
 PRODUCT = (
     Param("m", meaning="rows of A and C", unit="rows"), Param("n", meaning="columns of B and C", unit="columns"),
     Param("k", meaning="columns of A, rows of B: the length of the sums", unit="elements"),
-)  # fmt: skip
+)
 VECTOR = (Param("m", meaning="rows of A", unit="rows"), Param("n", meaning="columns of A", unit="columns"))
 SCHEMES = (
     *WEIGHT_BYTE, "fp8", "fp8_block", "nvfp4", "smoothquant", "rowwise", "bf16", "bf16_batched", "a8w8_rowwise",
     "a8w8_blockscale", "a8w8_bpreshuffle", "a8w8_blockscale_bpreshuffle", "a8w8_batched", "a4w4_blockscale",
-)  # fmt: skip
+)
 """Ways of scaling narrow operands that public tables name."""
 LIBRARY = {"nvidia": "cublas", "amd": "rocblas"}
 PIXELS = "pixels"
@@ -196,7 +196,7 @@ ATTENTION = (
     Param("window", "real", required=False, default=0.0, meaning="last tokens that are seen; 0: all", unit="tokens"),
     Param("kv_precision", "text", required=False, meaning="precision of the stored keys and values",
           words=tuple(PRECISION_BYTE), follows="the precision"),
-)  # fmt: skip
+)
 CONVOLUTION = (
     _batch("images", "images"),
     _size("cin", "channels of the image", "channels", required=False, default=ONE),
@@ -210,7 +210,7 @@ CONVOLUTION = (
     _size("out_channels", "another name for `cout`", "channels", required=False),
     Param("padded", "flag", required=False, meaning="whether the result is as large as the image",
           follows="yes with hw, else no"),
-)  # fmt: skip
+)
 
 FAMILIES: tuple[Family, ...] = (
     Family("gemm", (*PRODUCT, _batch("products of the same size", "products"),
@@ -248,4 +248,4 @@ FAMILIES: tuple[Family, ...] = (
            example={"points": 500_000, "features": 34, "clusters": 5}),
     Family("lud", (_size("n", "rows and columns of the matrix", "rows"),), _lud, "compute",
            meaning="blocked LU factorisation without pivoting", example={"n": 2048}),
-)  # fmt: skip
+)

@@ -18,7 +18,7 @@ def _bfs(a: Arguments, byte: float) -> Work:
         edges, compulsory, nodes * INDEX_BYTE, threads=np.maximum(nodes / levels, 1.0), launches=levels,
         working_set_byte=compulsory + nodes * INDEX_BYTE,
         reread_byte=np.maximum(edges * SECTOR_BYTE - nodes * INDEX_BYTE, 0.0), chain=4.0 * levels,
-    )  # fmt: skip
+    )
 
 
 def _pagerank(a: Arguments, byte: float) -> Work:
@@ -29,7 +29,7 @@ def _pagerank(a: Arguments, byte: float) -> Work:
         (2.0 * edges + 3.0 * nodes) * steps, compulsory, nodes * byte, threads=nodes, launches=2.0 * steps,
         working_set_byte=compulsory, reread_byte=np.maximum(one * steps - compulsory - nodes * byte, 0.0),
         chain=2.0 * steps,
-    )  # fmt: skip
+    )
 
 
 def _floyd_warshall(a: Arguments, byte: float) -> Work:
@@ -38,7 +38,7 @@ def _floyd_warshall(a: Arguments, byte: float) -> Work:
     return make_work(
         2.0 * n**3, plane, 2.0 * plane, threads=n * n, working_set_byte=2.0 * plane, launches=n,
         reread_byte=np.maximum(1.5 * plane * (n - 1.0), 0.0), chain=2.0 * n,
-    )  # fmt: skip
+    )
 
 
 GRAPH_KINDS = ("uniform", "rmat", "small_world", "grid", "road", "geometric", "communities", "hubs")
@@ -48,7 +48,7 @@ DEGREES = (
     Param("max_degree", "real", required=False, meaning="most edges of a node", unit="edges"),
     Param("std_degree", "real", required=False, meaning="standard deviation of the number of edges", unit="edges"),
     Param("structure", "text", required=False, meaning="what kind of graph it is", words=GRAPH_KINDS, open=True),
-)  # fmt: skip
+)
 NODES = Param("nodes", meaning="nodes of the graph", unit="nodes")
 EDGES = Param("edges", meaning="directed edges as stored", unit="edges")
 
@@ -78,4 +78,4 @@ FAMILIES: tuple[Family, ...] = (
                     "structure": "uniform"}),
     Family("floydwarshall", (NODES,), _floyd_warshall, "balanced",
            meaning="all-pairs shortest paths, a launch a vertex", precision="int32", example={"nodes": 1024}),
-)  # fmt: skip
+)

@@ -49,7 +49,7 @@ def _product(stored: Callable[[Arguments, float], FloatArray], per_row_thread: b
             2.0 * a["nnz"], matrix + x, rows * byte, threads=rows if per_row_thread else a["nnz"],
             working_set_byte=matrix + x + rows * byte, reread_byte=again,
             chain=np.minimum(a["known_longest"], 64.0 + a["known_longest"] / 32.0),
-        )  # fmt: skip
+        )
 
     return work
 
@@ -85,7 +85,7 @@ def _spmm(a: Arguments, byte: float) -> Work:
         2.0 * nnz * dense, _csr(a, byte) + x, rows * dense * byte, threads=rows * dense,
         reread_byte=np.maximum(nnz * dense * byte - x, 0.0),
         chain=a["known_longest"] / 8.0 * np.ceil(dense / 32.0) + 2.0,
-    )  # fmt: skip
+    )
 
 
 def _sptrsv(a: Arguments, byte: float) -> Work:
@@ -95,7 +95,7 @@ def _sptrsv(a: Arguments, byte: float) -> Work:
     return make_work(
         2.0 * a["nnz"], _csr(a, byte) + x, a["rows"] * byte, threads=np.maximum(a["rows"] / levels, 1.0),
         launches=np.where(np.isnan(a["launches"]), levels, a["launches"]), reread_byte=again, chain=2.0 * levels,
-    )  # fmt: skip
+    )
 
 
 def _mesh(a: Arguments, byte: float) -> Work:
@@ -105,7 +105,7 @@ def _mesh(a: Arguments, byte: float) -> Work:
     return make_work(
         4.0 * corners, index + (zones + points) * 2.0 * byte, (zones + points) * byte, threads=zones,
         reread_byte=2.0 * corners * SECTOR_BYTE / 2.0, launches=2.0, chain=8.0,
-    )  # fmt: skip
+    )
 
 
 def _corners(a: dict[str, NDArray[Any]]) -> None:
@@ -118,12 +118,12 @@ def _corners(a: dict[str, NDArray[Any]]) -> None:
 MATRIX_KINDS = (
     "uniform", "powerlaw", "banded", "near_diagonal", "block", "poisson2d", "poisson3d", "rmat", "clustered", "arrow",
     "two_lengths", "dense_rows", "permuted", "hypersparse", "levels",
-)  # fmt: skip
+)
 
 
 def _row_length(name: str, meaning: str, follows: str = "") -> Param:
     return Param(name, "real", required=False, meaning=f"{meaning} of entries in a row", unit="entries",
-                 follows=follows)  # fmt: skip
+                 follows=follows)
 
 
 MATRIX = (
@@ -137,7 +137,7 @@ MATRIX = (
     Param("mean_col_distance", "real", required=False, meaning="mean distance of an entry from the diagonal",
           unit="columns"),
     Param("structure", "text", required=False, meaning="what kind of matrix it is", words=MATRIX_KINDS, open=True),
-)  # fmt: skip
+)
 
 ROUNDING = 1.0 + 1e-6
 """Tables hold means with some six digits."""
@@ -158,17 +158,17 @@ _MADE = ("structure", "mean_col_distance", "row_min", "row_q1", "row_median", "r
 _SPREAD = (*_MADE, "row_std", "row_max")
 LIBRARY = {"nvidia": "cusparse", "amd": "rocsparse"}
 EXAMPLE: dict[str, Any] = {"rows": 1_000_000, "cols": 1_000_000, "nnz": 16_000_000, "row_std": 4.0, "row_max": 36,
-                           "structure": "uniform"}  # fmt: skip
+                           "structure": "uniform"}
 
 
 def _product_of(name: str, params: tuple[Param, ...], work: Callable[..., Work], meaning: str, **more: Any) -> Family:
     return Family(name, params, work, "irregular", meaning=meaning, derive=_fill_row_statistics, reference=LIBRARY,
                   contradictions=IMPOSSIBLE, statistics=("row_std", "row_max", "structure"),
-                  asked_without=(_MADE, _SPREAD), **more)  # fmt: skip
+                  asked_without=(_MADE, _SPREAD), **more)
 
 
 def _spmv(name: str, stored: Callable[[Arguments, float], FloatArray], meaning: str, by_row: bool = True,
-          **changed: Any) -> Family:  # fmt: skip
+          **changed: Any) -> Family:
     return _product_of(name, MATRIX, _product(stored, by_row), meaning, precision="fp64", example=EXAMPLE | changed)
 
 
@@ -202,4 +202,4 @@ FAMILIES: tuple[Family, ...] = (
            _mesh, "irregular", meaning="unstructured-mesh corner sums, as in hydrodynamics codes", precision="fp64",
            derive=_corners, statistics=("order",), asked_without=(("order",),),
            example={"nx": 1000, "ny": 1000, "order": "natural"}),
-)  # fmt: skip
+)

@@ -10,7 +10,7 @@ from ..work import Arguments, Family, Param, Work, make_work
 
 
 def _plane(width: str, height: str, flop: float, reads: float = 1.0, writes: float = 1.0,
-           reread: float = 2.0) -> Callable[[Arguments, float], Work]:  # fmt: skip
+           reread: float = 2.0) -> Callable[[Arguments, float], Work]:
     """One sweep over a width × height grid; `reread` values a point come again out of the cache."""
 
     def work(a: Arguments, byte: float) -> Work:
@@ -18,7 +18,7 @@ def _plane(width: str, height: str, flop: float, reads: float = 1.0, writes: flo
         return make_work(
             flop * points, reads * points * byte, writes * points * byte, threads=points,
             reread_byte=reread * points * byte, chain=2.0,
-        )  # fmt: skip
+        )
 
     return work
 
@@ -26,7 +26,7 @@ def _plane(width: str, height: str, flop: float, reads: float = 1.0, writes: flo
 def _stencil_7pt(a: Arguments, byte: float) -> Work:
     points = a["nx"] * a["ny"] * a["nz"]
     return make_work(8.0 * points, points * byte, points * byte, threads=points, reread_byte=4.0 * points * byte,
-                     chain=2.0)  # fmt: skip
+                     chain=2.0)
 
 
 def _filter(a: Arguments, byte: float) -> Work:
@@ -37,7 +37,7 @@ def _filter(a: Arguments, byte: float) -> Work:
         3.0 * mask * mask * points, (height + mask - 1.0) * (width + mask - 1.0) * byte + 4.0 * mask * mask,
         points * byte, threads=points, reread_byte=np.maximum(mask * mask - 1.0, 0.0) * points * byte / 8.0,
         chain=mask * mask,
-    )  # fmt: skip
+    )
 
 
 def _hotspot(a: Arguments, byte: float) -> Work:
@@ -47,7 +47,7 @@ def _hotspot(a: Arguments, byte: float) -> Work:
         15.0 * points * steps, 2.0 * points * byte, points * byte, threads=points,
         working_set_byte=3.0 * points * byte, launches=steps, reread_byte=(3.0 * (steps - 1.0) + 2.0) * points * byte,
         chain=2.0 * steps,
-    )  # fmt: skip
+    )
 
 
 def _srad(a: Arguments, byte: float) -> Work:
@@ -56,7 +56,7 @@ def _srad(a: Arguments, byte: float) -> Work:
     return make_work(
         50.0 * points * steps, points * byte, points * byte, threads=points, working_set_byte=6.0 * points * byte,
         launches=2.0 * steps, reread_byte=12.0 * steps * points * byte, chain=4.0 * steps,
-    )  # fmt: skip
+    )
 
 
 def _pathfinder(a: Arguments, byte: float) -> Work:
@@ -65,15 +65,15 @@ def _pathfinder(a: Arguments, byte: float) -> Work:
     return make_work(
         3.0 * rows * cols, rows * cols * byte, cols * byte, threads=cols, working_set_byte=rows * cols * byte,
         launches=np.maximum(rows - 1.0, 1.0), reread_byte=2.0 * rows * cols * byte, chain=2.0 * rows,
-    )  # fmt: skip
+    )
 
 
 STEPS = Param("iterations", required=False, default=1.0, meaning="time steps", unit="steps")
 BLOCK = Param("block", "real", required=False, meaning="threads of a block along a row", unit="threads")
 GRID = (Param("rows", meaning="rows of the grid", unit="rows"),
-        Param("cols", meaning="points of a row", unit="points"))  # fmt: skip
+        Param("cols", meaning="points of a row", unit="points"))
 IMAGE = (Param("height", meaning="height of the image", unit="pixels"),
-         Param("width", meaning="width of the image", unit="pixels"))  # fmt: skip
+         Param("width", meaning="width of the image", unit="pixels"))
 SQUARE = {"rows": 4096, "cols": 4096}
 
 FAMILIES: tuple[Family, ...] = (
@@ -95,4 +95,4 @@ FAMILIES: tuple[Family, ...] = (
            example={"rows": 1024, "cols": 1024, "iterations": 2}),
     Family("pathfinder", GRID, _pathfinder, "balanced", meaning="cheapest path down a grid, a launch a row",
            precision="int32", example={"rows": 100, "cols": 1_000_000}),
-)  # fmt: skip
+)

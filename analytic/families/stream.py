@@ -42,7 +42,7 @@ def _sort(a: Arguments, byte: float) -> Work:
     return make_work(
         n * passes, n * byte, n * byte, threads=n, working_set_byte=2.0 * n * byte,
         reread_byte=traffic - 2.0 * n * byte + n * byte, launches=1.0 + passes, chain=2.0 * passes,
-    )  # fmt: skip
+    )
 
 
 def _merge(a: Arguments, byte: float) -> Work:
@@ -58,7 +58,7 @@ def _bitonic(a: Arguments, byte: float) -> Work:
     return make_work(
         launches * n / 2.0, n * byte, n * byte, threads=n / 2.0, working_set_byte=n * byte, launches=launches,
         reread_byte=2.0 * n * byte * (launches - 1.0), chain=launches,
-    )  # fmt: skip
+    )
 
 
 def _walsh(a: Arguments, byte: float) -> Work:
@@ -67,7 +67,7 @@ def _walsh(a: Arguments, byte: float) -> Work:
     return make_work(
         launches * n, n * byte, n * byte, threads=n / 2.0, working_set_byte=n * byte, launches=launches,
         reread_byte=2.0 * n * byte * (launches - 1.0), chain=launches,
-    )  # fmt: skip
+    )
 
 
 def _transpose(a: Arguments, byte: float) -> Work:
@@ -84,7 +84,7 @@ def _rows(flop: float) -> Callable[[Arguments, float], Work]:
         return make_work(
             flop * size, size * byte, size * byte, threads=a["rows"] * np.minimum(a["cols"], 1024.0),
             chain=2.0 + np.ceil(a["cols"] / 1024.0),
-        )  # fmt: skip
+        )
 
     return work
 
@@ -108,7 +108,7 @@ def _gather(a: Arguments, byte: float) -> Work:
     return make_work(
         0.0, n * 4.0 + np.minimum(distinct, n * SECTOR_BYTE), n * byte, threads=n,
         working_set_byte=table * byte + n * (4.0 + byte), reread_byte=reread, chain=2.0,
-    )  # fmt: skip
+    )
 
 
 def _scatter(table_name: str) -> Callable[[Arguments, float], Work]:
@@ -122,7 +122,7 @@ def _scatter(table_name: str) -> Callable[[Arguments, float], Work]:
         return make_work(
             n, n * (4.0 + byte) + distinct, distinct, threads=n,
             working_set_byte=table * byte + n * (4.0 + byte), reread_byte=reread, chain=2.0,
-        )  # fmt: skip
+        )
 
     return work
 
@@ -132,7 +132,7 @@ def _histogram(a: Arguments, byte: float) -> Work:
     # some five hundred blocks count for themselves and add what they have, at most a value a count
     merged = np.minimum(bins * np.minimum(np.ceil(n / 256.0), 512.0), n)
     return make_work(n, n * byte + bins * 4.0, bins * 4.0, threads=n, launches=2.0, reread_byte=4.0 * merged,
-                     chain=2.0)  # fmt: skip
+                     chain=2.0)
 
 
 def _hash_probe(a: Arguments, byte: float) -> Work:
@@ -144,11 +144,11 @@ def _hash_probe(a: Arguments, byte: float) -> Work:
     # probes follow each other in memory: a new sector every few keys, and the value of a hit in another table
     sectors = 1.0 + (probes - 1.0) * byte / SECTOR_BYTE + 0.5
     distinct = np.minimum(_touched(np.maximum(table * 2.0 * byte / SECTOR_BYTE, 1.0), n * sectors) * SECTOR_BYTE,
-                          table * 2.0 * byte)  # fmt: skip
+                          table * 2.0 * byte)
     return make_work(
         n * probes, n * byte + distinct, n * byte, threads=n, working_set_byte=2.0 * table * byte + 2.0 * n * byte,
         reread_byte=np.maximum(n * sectors * SECTOR_BYTE - distinct, 0.0), chain=miss,
-    )  # fmt: skip
+    )
 
 
 def _segmented_scan(a: Arguments, byte: float) -> Work:
@@ -168,18 +168,18 @@ def _copy_bytes(a: Arguments, byte: float) -> Work:
 
 
 def _family(name: str, work: Callable[[Arguments, float], Work], meaning: str, *params: Param,
-            kind: WorkClass = "memory", **more: Any) -> Family:  # fmt: skip
+            kind: WorkClass = "memory", **more: Any) -> Family:
     return Family(name, params, work, kind, meaning=meaning, **more)
 
 
 N = Param("n", meaning="length of the vector", unit="elements")
 KEYS = Param("n", meaning="keys to be sorted", unit="keys")
 ORDER = Param("order", "text", required=False, meaning="order in which the table is touched",
-              words=("random", "sorted"), follows="random")  # fmt: skip
+              words=("random", "sorted"), follows="random")
 TABLE = Param("table", meaning="length of the table", unit="elements")
 DRAWS = Param("n", meaning="accesses to the table", unit="accesses")
 ROWS = (Param("rows", meaning="rows, each normalised by itself", unit="rows"),
-        Param("cols", meaning="length of a row", unit="elements"))  # fmt: skip
+        Param("cols", meaning="length of a row", unit="elements"))
 VECTOR: dict[str, Any] = {"n": 10_000_000}
 MATRIX: dict[str, Any] = {"rows": 4096, "cols": 4096}
 DRAWN: dict[str, Any] = {"table": 1_000_000, "n": 10_000_000, "order": "random"}
@@ -228,4 +228,4 @@ FAMILIES: tuple[Family, ...] = (
     _family("memcopy_d2d", _copy_bytes, "device-to-device copy",
             Param("bytes", meaning="size of what is copied", unit="B"), precision="none",
             example={"bytes": 100_000_000}),
-)  # fmt: skip
+)

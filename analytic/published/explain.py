@@ -36,17 +36,17 @@ def _rest(d: dict[str, float], terms: dict[str, float], k_steps: float, route: s
     name, number = ("T_io", "Eq. (7)") if route == "stage" else ("T_mem", "Eq. (10)")
     each = d["t_io_s"] if route == "stage" else d["t_memory_s"]
     loop = d["compute_s"] + terms["memory_exposed"] if route == "stage" else terms["compute"] + terms["tail"] + terms[
-        "memory_exposed"]  # fmt: skip
+        "memory_exposed"]
     combined = "Eq. (8)" if route == "stage" else f"Eq. (12) with overlap {d['eta_overlap']:.3g}"
     rows = [
         product("input", count, "K-steps over all waves", each, f"{name} of one", number, competes=True),
         Step("K loop", f"T_compute {shown_time(d['t_compute_s'])} and {name} {shown_time(each)} make T_step "
              f"{shown_time(loop / count)}; × {count:g} K-steps over all waves = {shown_time(loop)}", loop, combined,
              competes=None),
-    ]  # fmt: skip
+    ]
     closing = "kernel time under Eq. (8)" if route == "stage" else "Eq. (13)"
     said = {"writeback": "an output tile, compute unit → HBM", "sync": "barriers, or coherence and cross-XCD",
-            "launch": "kernel_launch_latency"}  # fmt: skip
+            "launch": "kernel_launch_latency"}
     rows += [Step(name, f"{words}: {shown_time(terms[name])}", terms[name], closing, competes=False)
              for name, words in said.items() if terms.get(name)]
     return rows

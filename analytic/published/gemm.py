@@ -132,7 +132,7 @@ def _copy_time(
         platform.get("tma_participants_a") or 1.0,
         (platform.get("tma_participants_b") or 1.0) * (2.0 if paired else 1.0),
         order=platform.switch("tma_order"),
-    )  # fmt: skip
+    )
     if paired:
         copies = np.maximum(copies, pair_memory_time(a_tile, b_tile, platform.value("shared_mem_bw_per_cu")))
     return copies, unpacking
@@ -167,7 +167,7 @@ def _stage_terms(
     t_compute = (
         compute_time_2sm(*step, platform.value("two_sm_speedup"), t_tmem, t_mgmt)
         if paired else compute_time(*step, 1.0, t_tmem, t_mgmt)
-    )  # fmt: skip
+    )
     tma = _tma_rate(platform, mach)
     t_tma, t_decomp = _copy_time(platform, tiles, element, tma, paired)
     t_sync = sync_time(platform.value("barriers_per_step"), _seconds(platform, "mbarrier_latency"))

@@ -38,4 +38,4 @@ def tile_study(
         cta_count(rows, columns, side, side), step, units, platform.value("effective_warps_per_cu"),
         platform.value("cta_overhead"), platform.value("kernel_launch_latency"), side * side * element / share,
         platform.get("coherence_latency") or 0.0, platform.get("cross_xcd_latency") or 0.0,
-    )  # fmt: skip
+    )

@@ -15,4 +15,4 @@ SWITCHES: dict[str, tuple[str, ...]] = {
     "store_by": ("write-back of an output tile by TMA, or by plain stores", "tma", "plain"),
     "tile_closing": ("store and closing barrier once behind the last tile (persistent kernel), or in every wave",
          "once", "each_wave"),
-}  # fmt: skip
+}

@@ -39,13 +39,13 @@ def settings() -> dict[str, Any]:
 def jobs(level: float) -> dict[str, Job]:
     """name → (title, definition, what makes its record), in the order of the report."""
     out: dict[str, Job] = {n: (c.title, c.definition, lambda rows, c=c: score(c.build(rows), level))  # type: ignore[misc]
-                           for n, c in CASES.items()}  # fmt: skip
+                           for n, c in CASES.items()}
     out |= {n: (c.title, c.definition, lambda rows, c=c: score_new_gpu(c, rows, level))  # type: ignore[misc]
-            for n, c in NEW_GPUS.items()}  # fmt: skip
+            for n, c in NEW_GPUS.items()}
     out |= {n: (c.title, c.definition, lambda rows, c=c: score_segments(c, rows, level))  # type: ignore[misc]
-            for n, c in SEGMENT_CASES.items()}  # fmt: skip
+            for n, c in SEGMENT_CASES.items()}
     out |= {n: (c.title, c.definition, lambda rows, c=c: score_suggestions(c, rows))  # type: ignore[misc]
-            for n, c in SUGGESTIONS.items()}  # fmt: skip
+            for n, c in SUGGESTIONS.items()}
     for name, of in ABLATIONS.items():
         case = CASES[of]
         words = f"{case.definition}; every variant with the same rows and tree settings"

@@ -37,7 +37,7 @@ def analytic_columns(names: Sequence[str], sizes: Sequence[str]) -> NDArray[np.b
 
 
 def _predict(variant: str, train: tuple[Floats, Floats, Floats], test: tuple[Floats, Floats], hidden: NDArray[np.bool_]
-             ) -> Floats:  # fmt: skip
+             ) -> Floats:
     """Times [s] of the test rows by one variant: train = (x, base, time), test = (x, base)."""
     x, base, time_s = train
     asked, asked_base = test
@@ -69,7 +69,7 @@ def ablation(parts: Parts) -> dict[str, Any]:
         base = np.concatenate([model.calibrated_s(p) for p in held])
         found["calibrated"][index], found["analytic"][index] = base, asked.baseline_s[index]
         train = (_stack(model.encoder, own), np.concatenate([model.calibrated_s(p) for p in own]),
-                 np.concatenate([time_s[p.index] for p in own]))  # fmt: skip
+                 np.concatenate([time_s[p.index] for p in own]))
         sizes = [p.name for p in FAMILIES[family].params]
         hidden = analytic_columns(model.encoder.columns, sizes)
         for variant in ("hybrid_trees", "without_features", "log_time_all", "log_time_raw"):
@@ -83,7 +83,7 @@ def ablation(parts: Parts) -> dict[str, Any]:
         "n_train": len(parts.train), "n_test": int(ok.sum()),
         "variants": {name: summary(values[ok], measured[ok]) for name, values in found.items()},
         "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+    }
 
 
 def _stack(encoder: Encoder, parts: Sequence[Part]) -> Floats:

@@ -132,13 +132,13 @@ def _longer_than(seconds: float) -> Callable[[pd.DataFrame], NDArray[np.bool_]]:
 def _mi300x(limits: Limits) -> list[Parts]:
     frame = sources.converted("aiter", "mi300x", "gemm")
     return _folded(frame, limits, class_of=("implementation", "precision"),
-                   subsets={"m <= 512": _small_m, "below 10 us": lambda rows: ~_longer_than(10e-6)(rows)})  # fmt: skip
+                   subsets={"m <= 512": _small_m, "below 10 us": lambda rows: ~_longer_than(10e-6)(rows)})
 
 
 def _spmv(limits: Limits) -> list[Parts]:
     frame = sources.converted("ginkgo", "mi250x-gcd", "spmv_csr")
     return _folded(frame, limits, class_of=("implementation",),
-                   subsets={"above 30 us": _longer_than(30e-6)})  # fmt: skip
+                   subsets={"above 30 us": _longer_than(30e-6)})
 
 
 def _adapted(platform: str) -> Callable[[pd.DataFrame], Model]:
@@ -222,4 +222,4 @@ CASES: dict[str, Case] = {
              f"training: naive roofline below its median, no test site; test: unseen sites, below that median or more "
              f"than {SIZE_STEP:g} times above it", _extrapolation),
     )
-}  # fmt: skip
+}

@@ -39,7 +39,7 @@ def coverage_line(label: str, inside: NDArray[np.bool_], level: float) -> dict[s
     low, high = binomial_interval(inside.size, level)
     share = float(inside.mean()) if inside.size else float("nan")
     return {"label": label, "n": int(inside.size), "coverage": share, "low": low, "high": high,
-            "holds": bool(low - 1e-9 <= share <= high + 1e-9)}  # fmt: skip
+            "holds": bool(low - 1e-9 <= share <= high + 1e-9)}
 
 
 def band_check(rows: pd.DataFrame, classes: NDArray[Any], level: float) -> dict[str, Any]:
@@ -61,4 +61,4 @@ def band_check(rows: pd.DataFrame, classes: NDArray[Any], level: float) -> dict[
         ],
         "median_half_width": float(np.median(width)),
         "unbounded": int(np.sum(~np.isfinite(width))),
-    }  # fmt: skip
+    }

@@ -39,7 +39,7 @@ class NewGpu:
     def definition(self) -> str:
         """What was held out, in words."""
         return (f"{self.setting}: no row of the target in training; the few runs come from groups outside the test, "
-                "test groups are unseen on every platform")  # fmt: skip
+                "test groups are unseen on every platform")
 
 
 NEW_GPUS: dict[str, NewGpu] = {

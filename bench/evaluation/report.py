@@ -65,13 +65,13 @@ def _overview(records: Mapping[str, Record]) -> list[str]:
         rows.append([record["title"], f"{record['n_train']:,} / {record['n_test']:,}",
                      *(triple(record["methods"].get(m)) for m in METHODS), target_text(target), met(own, target),
                      number(100 * record["bands"]["total"]["coverage"]),
-                     number(record["bands"]["median_half_width"], 3)])  # fmt: skip
+                     number(record["bands"]["median_half_width"], 3)])
         for line in record["subsets"]:
             limit = (record.get("subset_targets") or {}).get(line["label"])
             band = record["subset_bands"][line["label"]]
             rows.append([f"… {line['label']}", f"– / {line['n']:,}", *(triple(line["methods"].get(m)) for m in METHODS),
                          target_text(limit), met(line["methods"]["hybrid"], limit), number(100 * band["coverage"]),
-                         "–"])  # fmt: skip
+                         "–"])
     head = ["split", "rows train / test", *METHODS.values(), "target", "met", "coverage %", "median half-width"]
     return ["## All splits", "", *table(head, rows)]
 
@@ -88,7 +88,7 @@ def _never_worse(record: Record) -> list[str]:
     return [
         f"Kept at the calibrated analytic (no residual): {', '.join(kept) if kept else 'none'}. "
         f"Classes where the hybrid is worse than the calibrated analytic: {'; '.join(worse) if worse else 'none'}.", "",
-    ]  # fmt: skip
+    ]
 
 
 def _bands(record: Record) -> list[str]:
@@ -108,7 +108,7 @@ def _bands(record: Record) -> list[str]:
         ["fifth of measured time", "n", "covered %", "interval %", ""],
         [[line["label"], str(line["n"]), number(100 * line["coverage"]), _interval(line), _verdict(line)]
          for line in bands["fifths"]],
-    )  # fmt: skip
+    )
     return [text + ".", "", *fifths]
 
 
@@ -129,7 +129,7 @@ def _classes(record: Record) -> list[str]:
         note = "above the limit" if limit and line["methods"]["hybrid"]["mape"] > limit else ""
         rows.append([line["label"], str(line["n"]), *(triple(line["methods"].get(m)) for m in METHODS),
                      number(100 * band["coverage"]), _interval(band),
-                     " ".join(filter(None, (_verdict(band), note)))])  # fmt: skip
+                     " ".join(filter(None, (_verdict(band), note)))])
     return table(["class", "n", *METHODS.values(), "covered %", "interval %", ""], rows)
 
 
@@ -138,7 +138,7 @@ def _domain(record: Record) -> list[str]:
     if "outside" not in domain:
         return [f"Rows flagged as outside the training domain: {domain['flagged']} (too few to compare).", ""]
     return [f"Rows flagged as outside the training domain: {domain['flagged']:,}, error {triple(domain['outside'])}; "
-            f"the others {triple(domain['inside'])}.", ""]  # fmt: skip
+            f"the others {triple(domain['inside'])}.", ""]
 
 
 def _curve(record: Record) -> list[str]:
@@ -148,9 +148,9 @@ def _curve(record: Record) -> list[str]:
          number(targets.get(int(point["runs"]))), number(_percent(point["coverage"])),
          number(point["median_half_width"], 3)]
         for point in record["curve"]
-    ]  # fmt: skip
+    ]
     head = ["runs of the new GPU", "draws", "adapted", "nearest utilisation (mean)", "target (mean)", "coverage %",
-            "median half-width"]  # fmt: skip
+            "median half-width"]
     words = "Learning curve (runs drawn at random; median over the draws; a dash is an unbounded band or no value):"
     return [words, "", *table(head, rows)]
 
@@ -161,7 +161,7 @@ def _percent(share: float | None) -> float | None:
 
 def _suggested(line: Mapping[str, Any]) -> list[str]:
     return [f"{line['n']}", number(line["suggested"], 2), number(line["random"], 2),
-            f"{line['wins']} of {line['seeds']}", number(line["p_value"], 3)]  # fmt: skip
+            f"{line['wins']} of {line['seeds']}", number(line["p_value"], 3)]
 
 
 def _split(record: Record) -> list[str]:
@@ -171,7 +171,7 @@ def _split(record: Record) -> list[str]:
     if "variants" in record:
         rows = [[VARIANTS[name], triple(errors)] for name, errors in record["variants"].items()]
         return [*lines, f"{record['n_train']:,} training rows, {record['n_test']:,} test rows.", "",
-                *table(["variant", "mean / median / p90"], rows)]  # fmt: skip
+                *table(["variant", "mean / median / p90"], rows)]
     if "suggested" in record:
         return [*lines, f"{record['n_test']:,} test rows; mean error in percent, Wilcoxon's paired test.", "",
                 *table(["runs", "suggested", "random", "suggested better", "p"], map(_suggested, record["suggested"]))]
@@ -179,7 +179,7 @@ def _split(record: Record) -> list[str]:
         f"{record['n_train']:,} training rows of {record['groups_train']:,} groups, {record['n_test']:,} test rows of "
         f"{record['groups_test']:,} groups, {record['n_refused']} refused; {record['seconds']:.0f} s.", "",
         *_never_worse(record), *_bands(record), *_domain(record),
-    ]  # fmt: skip
+    ]
     if "curve" in record:
         lines += _curve(record)
     return [*lines, *_classes(record)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 METHODS = {
     "naive_roofline": "naive roofline", "calibrated_analytic": "calibrated analytic",
     "nearest_utilisation": "nearest utilisation, k = 2", "hybrid": "hybrid",
-}  # fmt: skip
+}
 FEWEST_FLAGGED = 20
 Mask = Callable[["pd.DataFrame"], NDArray[np.bool_]]
 
@@ -56,7 +56,7 @@ def predict_rows(train: pd.DataFrame, test: pd.DataFrame, level: float, model: M
         nearest_utilisation=nearest_utilisation_s(seen, train["time_s"], asked), hybrid=predicted.predicted_s,
         lower_s=predicted.lower_s, upper_s=predicted.upper_s, in_domain=predicted.in_domain,
         fell_back=np.isclose(predicted.predicted_s, predicted.calibrated_s, rtol=1e-9, atol=0.0),
-    )  # fmt: skip
+    )
     return rows[np.isfinite(predicted.predicted_s)].reset_index(drop=True)
 
 
@@ -97,7 +97,7 @@ def record(rows: pd.DataFrame, parts: Parts, level: float) -> dict[str, Any]:
         "fell_back": sorted(str(k) for k, kept in rows.groupby("kernel")["fell_back"].all().items() if kept),
         "bands": band_check(rows, classes, level),
         "domain": _domain(rows),
-    }  # fmt: skip
+    }
     out["subset_bands"] = {
         name: band_check(rows[mask(rows)], classes[mask(rows)], level)["total"]
         for name, mask in parts.subsets.items()
@@ -116,5 +116,5 @@ def _domain(rows: pd.DataFrame) -> dict[str, Any]:
     line: dict[str, Any] = {"flagged": int(flagged.sum())}
     if flagged.sum() >= FEWEST_FLAGGED and (~flagged).any():
         line |= {"inside": errors(rows[~flagged], {"hybrid": ""})["hybrid"],
-                 "outside": errors(rows[flagged], {"hybrid": ""})["hybrid"]}  # fmt: skip
+                 "outside": errors(rows[flagged], {"hybrid": ""})["hybrid"]}
     return line

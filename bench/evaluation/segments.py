@@ -64,7 +64,7 @@ SEGMENT_CASES: dict[str, SegmentCase] = {
             "device-memory bytes, launches, precision and cache state; each family left out in turn",
         ),
     )
-}  # fmt: skip
+}
 
 
 def looked_at(family: str) -> bool:
@@ -175,7 +175,7 @@ def score_segments(case: SegmentCase, limits: Mapping[str, int | None], share: f
         "counted": pool.counted, "naive_roofline": naive, "calibrated_analytic": calibrated,
         "nearest_utilisation": nearest_s(pool, naive, case.level), "hybrid": time_s, "lower_s": to_time(-half, time_s),
         "upper_s": to_time(half, time_s), "in_domain": False, "fell_back": False,
-    })  # fmt: skip
+    })
     scored = whole[rows].reset_index(drop=True)
     found = record(scored, Parts(whole, scored, subsets=_subsets(case.level)), share)
     return found | {"folds": len(pool.families), "seconds": time.perf_counter() - start}

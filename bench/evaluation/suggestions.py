@@ -28,7 +28,7 @@ class Suggestion:
     def definition(self) -> str:
         """What is compared, in words."""
         return (f"{self.setting}: each of {SEEDS} seeds offers another random half of {POOL_ROWS:,} runs to both; the "
-                "model adapted with either is asked for test groups unseen on every platform")  # fmt: skip
+                "model adapted with either is asked for test groups unseen on every platform")
 
 
 SUGGESTIONS: dict[str, Suggestion] = {
@@ -41,7 +41,7 @@ SUGGESTIONS: dict[str, Suggestion] = {
 
 
 def score_suggestions(case: Suggestion, limits: dict[str, int | None], counts: tuple[int, ...] = COUNTS,
-                      seeds: int = SEEDS) -> dict[str, Any]:  # fmt: skip
+                      seeds: int = SEEDS) -> dict[str, Any]:
     """Mean errors [%] over the seeds after adapting with suggested and with random runs, by number of runs."""
     start = time.perf_counter()
     setting = settings_of(case.setting, most=min(limits["test"] or POOL_ROWS, POOL_ROWS))[0]
@@ -52,4 +52,4 @@ def score_suggestions(case: Suggestion, limits: dict[str, int | None], counts: t
     found = [suggestion_gain(pool, setting.test, platform, count, model, seeds=seeds) for count in counts]
     kept = ("n", "seeds", "suggested", "random", "wins", "p_value")
     return {"suggested": [{key: item[key] for key in kept} for item in found], "n_test": len(setting.test),
-            "seconds": time.perf_counter() - start}  # fmt: skip
+            "seconds": time.perf_counter() - start}

@@ -19,7 +19,7 @@ def weighted_sums(a: Arguments, base: Baseline, byte: float, platform: Platform)
     return {"log2_walk": log2(np.ceil(blocks / (8.0 * slots)) * inputs), "log2_blocks": log2(blocks / slots),
             "tail_blocks": tail(blocks, slots), "log2_weights_over_cache": log2(weights / platform.value("l2_size")),
             "pad_hidden_16": padding_log2(hidden, 16.0), "pad_hidden_32": padding_log2(hidden, 32.0),
-            "row_is_whole": (hidden * byte % 32.0 == 0) * 1.0}  # fmt: skip
+            "row_is_whole": (hidden * byte % 32.0 == 0) * 1.0}
 
 
 COLUMNS = {"backprop": weighted_sums}

@@ -40,7 +40,7 @@ def _tiles(base: Baseline, byte: float, platform: Platform) -> Columns:
         "tail_128x128": tail(np.ceil(m / 128) * np.ceil(n / 128) * batch, slots),
         "tail_64x64": tail(np.ceil(m / 64) * np.ceil(n / 64) * batch, slots),
         "log2_ctas_128": log2(np.ceil(m / 128) * np.ceil(n / 128) * batch / slots),
-    }  # fmt: skip
+    }
     out |= {f"pad_{name}_{tile}": padding_log2(size, tile) for name, size in (("m", m), ("n", n)) for tile in (64, 128)}
     out["pad_m_256"], out["pad_n_256"] = padding_log2(m, 256.0), padding_log2(n, 256.0)
     details = ("waves", "wave_efficiency", "tile_m", "tile_n", "split_k")
@@ -66,7 +66,7 @@ def cut_columns(base: Baseline, byte: float, platform: Platform) -> Columns:
     columns |= {f"pad_m_{edge}": padding_log2(m, edge) for edge in (16, 32)}
     columns |= {f"tail_{tm}x{tn}": tail(np.ceil(m / tm) * np.ceil(n / tn) * batch, units) for tm, tn in SHAPES}
     columns |= {f"tail_{tm}x{tn}_pair": tail(np.ceil(m / tm) * np.ceil(n / tn) * batch, units / 2.0)
-                for tm, tn in PAIRED}  # fmt: skip
+                for tm, tn in PAIRED}
     for tm, tn in SERIAL_SHAPES:
         columns[f"serial_{tm}x{tn}"] = log2(base.details[f"serial_{tm}x{tn}_s"] / base.time_s)
         per_unit = np.ceil(m / tm) * np.ceil(n / tn) * batch / units
@@ -76,7 +76,7 @@ def cut_columns(base: Baseline, byte: float, platform: Platform) -> Columns:
         "log2_narrow_per_unit": log2(tiles[128] / units),
         "log2_k_steps": log2(steps), "pad_k": log2(steps * K_STEP_BYTE / (k * byte)),
         "log2_steps_shared": log2(steps / sharing), "log2_serial": log2(base.details["rounds_s"] / base.time_s),
-    }  # fmt: skip
+    }
 
 
 def product(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
@@ -113,7 +113,7 @@ def batched(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Co
     whole = {f"whole_{name}": (size * byte % 16.0 == 0) * 1.0 for name, size in (("n", n), ("k", k))}
     each = {"log2_one_flop": log2(m * n * k), "log2_one_byte": log2((m * k + k * n + m * n) * byte),
             "log2_batch_per_unit": log2(batch / platform.value("compute_units")),
-            "log2_least": log2(np.minimum(np.minimum(m, n), k)), "log2_min_mn": log2(np.minimum(m, n))}  # fmt: skip
+            "log2_least": log2(np.minimum(np.minimum(m, n), k)), "log2_min_mn": log2(np.minimum(m, n))}
     return _tiles(base, byte, platform) | tile_costs(m, n, k, batch, platform.value("compute_units")) | whole | each
 
 
@@ -132,7 +132,7 @@ def convolution(a: Arguments, base: Baseline, byte: float, platform: Platform) -
         "pad_cin_64": padding_log2(cin, 64.0),
         "log2_k_steps": log2(np.ceil(cin / 64.0) * taps), "log2_output": log2(positions * cout),
         "log2_convert": log2(positions * (cin + cout) * byte),
-    }  # fmt: skip
+    }
 
 
 def key_block(head_dim: FloatArray) -> FloatArray:
@@ -186,7 +186,7 @@ def attention(a: Arguments, base: Baseline, byte: float, platform: Platform) -> 
         "log2_key_reads": log2(batch * columns * np.ceil(rows / edge) * kv * dim * byte),
         "causal_serial": causal * log2(np.maximum(kv / key_block(dim), 1.0)),
         "whole_keys": (kv % 64 == 0) * 1.0, "whole_rows": (q % 64 == 0) * 1.0,
-    }  # fmt: skip
+    }
 
 
 def transform(a: Arguments, base: Baseline, byte: float, *_: Any) -> Columns:
@@ -202,7 +202,7 @@ def transform(a: Arguments, base: Baseline, byte: float, *_: Any) -> Columns:
         "log2_pad_ratio": np.where(rough > 0, log2(padded / n), 0.0),
         "medium_prime": ((prime > 31) & (prime <= 127)) * 1.0, "power_of_two": (prime <= 2) * 1.0,
         "one_block": (2.0 * n * byte <= 32768.0) * 1.0, "two_passes": (n > 16384) * 1.0,
-    }  # fmt: skip
+    }
 
 
 def matrix_vector(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
@@ -214,12 +214,12 @@ def matrix_vector(a: Arguments, base: Baseline, byte: float, platform: Platform)
             "align_row": alignment_log2(n, byte), "row_is_whole": (n * byte % 16.0 == 0) * 1.0,
             "log2_row_steps": log2(np.ceil(n / 32.0)), "log2_rows_per_warp": log2(m / (64.0 * slots)),
             "log2_warp_rounds": log2(waves * np.ceil(n / 32.0)), "short_row": (n < 128) * 1.0,
-            "log2_row_byte": log2(n * byte)}  # fmt: skip
+            "log2_row_byte": log2(n * byte)}
 
 
 COLUMNS = {
     "gemm": product, "bmm": batched, "conv2d": convolution, "attention": attention, "fft": transform,
     "gemv": matrix_vector, "bicg": matrix_vector,
-}  # fmt: skip
+}
 UNSTEADY = {"gemm": ("log2_serial", "serial_", "share_")}
 """How much of the latency a library hides differs from one generation to the next."""

@@ -13,7 +13,7 @@ from ..numbers import log2
 def degrees(a: Arguments, *_: Any) -> Columns:
     """How uneven the degrees of the nodes are."""
     return {"max_over_avg_degree": log2(a["max_degree"] / a["avg_degree"]),
-            "std_over_avg_degree": np.asarray(a["std_degree"] / a["avg_degree"])}  # fmt: skip
+            "std_over_avg_degree": np.asarray(a["std_degree"] / a["avg_degree"])}
 
 
 def frontier(a: Arguments, *_: Any) -> Columns:
@@ -21,7 +21,7 @@ def frontier(a: Arguments, *_: Any) -> Columns:
     levels = np.asarray(a["levels"], dtype=np.float64)
     return degrees(a) | {
         "log2_nodes_per_level": log2(a["nodes"] / levels), "log2_edges_per_level": log2(a["edges"] / levels),
-    }  # fmt: skip
+    }
 
 
 COLUMNS = {"bfs": frontier, "pagerank": degrees}

@@ -28,7 +28,7 @@ def dense_columns(dense: FloatArray, row_mean: FloatArray, row_max: FloatArray) 
     walks = np.ceil(dense / 32.0)
     return {"pad_dense_32": padding_log2(dense, 32.0), "log2_walks": log2(walks),
             "log2_row_walk": log2(row_mean * walks), "log2_longest_walk": log2(row_max * walks),
-            "dense_of_fours": (dense % 4 == 0) * 1.0}  # fmt: skip
+            "dense_of_fours": (dense % 4 == 0) * 1.0}
 
 
 def dense_set(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
@@ -38,10 +38,10 @@ def dense_set(a: Arguments, base: Baseline, byte: float, platform: Platform) -> 
         "log2_dense_set": log2(a["cols"] * dense * byte), "log2_row_work": log2(a["row_mean"] * dense),
         "tail_rows": tail(a["rows"] / 8.0, platform.value("compute_units")),
         **dense_columns(dense, np.asarray(a["row_mean"]), np.asarray(a["row_max"])),
-    }  # fmt: skip
+    }
 
 
 COLUMNS = {
     **dict.fromkeys(("spmv_csr", "spmv_coo", "spmv_ell", "spmv_sellp", "spmv_hybrid", "sptrsv"), row_spread),
     "spmm_csr": dense_set,
-}  # fmt: skip
+}

@@ -33,7 +33,7 @@ def segment_length(a: Arguments, base: Baseline, byte: float, platform: Platform
     return {"log2_length": log2(mean), "tail_segments": tail(segments / 64.0, slots),
             "log2_segments_per_unit": log2(segments / slots), "log2_longest_steps": log2(np.ceil(longest / 32.0)),
             "log2_steps_per_unit": log2(steps / slots),
-            "log2_longest_share": log2(longest / 32.0 / np.maximum(steps / (64.0 * slots), 1e-3))}  # fmt: skip
+            "log2_longest_share": log2(longest / 32.0 / np.maximum(steps / (64.0 * slots), 1e-3))}
 
 
 def probes(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
@@ -49,7 +49,7 @@ def probes(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Col
             "log2_sectors": log2(0.5 * hit + 0.5 * miss + SECTOR_KEYS),
             "log2_table_over_cache": log2(8.0 * table / cache), "log2_table_over_l1": log2(8.0 * table / 2.0**18),
             "log2_queries_per_unit": log2(n / (2048.0 * platform.value("compute_units"))),
-            "tail_queries": tail(n / 2048.0, platform.value("compute_units"))}  # fmt: skip
+            "tail_queries": tail(n / 2048.0, platform.value("compute_units"))}
 
 
 WARP_COLS = 2048.0
@@ -70,7 +70,7 @@ def normalised_rows(a: Arguments, base: Baseline, byte: float, platform: Platfor
         "log2_pad_ratio": np.where(warp, log2(padded / cols), 0.0),
         "log2_block_rounds": log2(np.ceil(rows / (4.0 * slots)) * steps), "log2_steps": log2(steps),
         "fits_shared": (cols * byte <= 200e3) * 1.0, "tail_rows_2": tail(rows, 8.0 * slots),
-    }  # fmt: skip
+    }
 
 
 def table_density(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
@@ -80,7 +80,7 @@ def table_density(a: Arguments, base: Baseline, byte: float, platform: Platform)
     half = np.clip((table * byte / cache - 0.25) * 4.0, 0.0, 1.0)
     return {"log2_draws_per_entry": log2(n / table), "log2_table_over_cache": log2(table * byte / cache),
             "beyond_half_cache": half, "log2_draws_per_unit": log2(n / (2048.0 * slots)),
-            "tail_draws": tail(n / 2048.0, slots)}  # fmt: skip
+            "tail_draws": tail(n / 2048.0, slots)}
 
 
 def bins(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Columns:
@@ -93,7 +93,7 @@ def bins(a: Arguments, base: Baseline, byte: float, platform: Platform) -> Colum
     return {"log2_draws_per_entry": log2(n / count), "bins_shared": shared, "log2_resident": log2(resident),
             "log2_merged": log2(count * blocks), "log2_merged_over_n": log2(count * blocks / n),
             "log2_blocks": log2(blocks / slots), "log2_rounds": log2(np.ceil(blocks / (slots * resident))),
-            "log2_per_thread": log2(np.ceil(n / (256.0 * blocks)))}  # fmt: skip
+            "log2_per_thread": log2(np.ceil(n / (256.0 * blocks)))}
 
 
 COLUMNS = {
@@ -101,4 +101,4 @@ COLUMNS = {
     "segmented_scan": segment_length, "transpose": grid_blocks("n", "m", 32.0, 32.0),
     "softmax": normalised_rows, "layernorm": normalised_rows, "gather": table_density, "scatter_add": table_density,
     "histogram": bins, "hash_probe": probes,
-}  # fmt: skip
+}

@@ -88,4 +88,4 @@ FAMILIES: tuple[Measured, ...] = (
     Measured("streamcluster", {"thread_point": streamcluster},
              lambda p: (3.0 * p["points"] * p["dims"], 4.0 * p["points"] * (p["dims"] + 2))),
     Measured("nw", {"tile16": nw}, lambda p: launches(4.0 * p["n"] * 16, p["n"] / 8)),
-)  # fmt: skip
+)

@@ -283,4 +283,4 @@ FAMILIES: tuple[Measured, ...] = (
     Measured("kmeans", {"thread_point": kmeans},
              lambda p: (3.0 * p["points"] * p["features"] * p["clusters"], 4.0 * p["points"] * (p["features"] + 1))),
     Measured("lud", {"blocked16": lud}, lambda p: launches(4.0 * p["n"] ** 2 / 3, 3.0 * p["n"] / 16)),
-)  # fmt: skip
+)

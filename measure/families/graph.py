@@ -162,4 +162,4 @@ FAMILIES: tuple[Measured, ...] = (
              graph_group, "bfs", launches_vary=True),
     Measured("pagerank", {"pull_warp": pagerank_pull}, graph_cost, graph_group, "bfs", launches_vary=True),
     Measured("floydwarshall", {"step_launch": floydwarshall}, lambda p: launches(12.0 * p["nodes"] ** 2, p["nodes"])),
-)  # fmt: skip
+)

@@ -317,4 +317,4 @@ FAMILIES: tuple[Measured, ...] = (
              launches_vary=True),
     Measured("mesh_gather_scatter", {"zone_thread": mesh_gather_scatter},
              lambda p: (16.0 * p["nx"] * p["ny"], 60.0 * p["nx"] * p["ny"])),
-)  # fmt: skip
+)

@@ -443,4 +443,4 @@ FAMILIES: tuple[Measured, ...] = (
              lambda p: launches(8.0 * p["n"], log2(p["n"]))),
     Measured("bitonicsort", {"step_launch": bitonicsort},
              lambda p: launches(8.0 * p["n"], log2(p["n"]) * (log2(p["n"]) + 1) / 2)),
-)  # fmt: skip
+)

@@ -61,7 +61,7 @@ def _line(done: Trained) -> dict[str, Any]:
         "rows": model.meta["rows"], "refused": model.meta["refused"], "adapted_from": model.meta["adapted_from"],
         "heldout": model.meta["heldout"], "families": model.meta["left_out"],
         "run_id": done.logged.run_id if done.logged else None,
-    }  # fmt: skip
+    }
 
 
 def _show(done: Trained) -> None:

@@ -47,7 +47,7 @@ def _print_learned(where: Console, learned: Mapping[str, Any]) -> None:
         add_row(made, [part["word"], f"x {part['factor']:.3g}", ", ".join(names) + more])
     add_row(made, ["everything else", f"x {math.exp(rest):.3g}", ""])
     print_table(where, f"learned correction x {learned['factor']:.4g} = x {of['factor']:.3g} at {whose} "
-                       f"{params_words(of['params'])}, times", made)  # fmt: skip
+                       f"{params_words(of['params'])}, times", made)
 
 
 def _print_changes(where: Console, found: Sequence[Mapping[str, Any]]) -> None:
@@ -55,7 +55,7 @@ def _print_changes(where: Console, found: Sequence[Mapping[str, Any]]) -> None:
     for item in found[:SHOWN_CHANGES]:
         add_row(made, [item["change"], seconds(item["predicted_s"]), band(item["lower_s"], item["upper_s"]),
                        f"{item['gain']:.3g}", item["verdict"], "inside" if item["in_domain"] else "outside"],
-                "green" if item["verdict"] == "faster" else "")  # fmt: skip
+                "green" if item["verdict"] == "faster" else "")
     print_table(where, "what you could change, each asked like the question itself", made)
     left = len(found) - SHOWN_CHANGES
     if left > 0:

@@ -33,7 +33,7 @@ Overrides = Annotated[
 Fusions = Annotated[
     list[str] | None, typer.Option("--fuse", metavar="SEGMENT,SEGMENT=BYTES",
                                    help="Of an application: as one kernel, BYTES staying on chip; repeat."),
-]  # fmt: skip
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
@@ -65,7 +65,7 @@ def answers(
     keywords: dict[str, Any] = {
         "precision": reserved.get("precision"), "implementation": reserved.get("implementation"),
         "level": level, "cache": cache, "model": model, "analytic": analytic, "overrides": overrides(changes or []),
-    }  # fmt: skip
+    }
     clash = sorted(set(sizes) & {*keywords, "platform", "family"})
     if clash:
         raise InputError(f"'{clash[0]}' is no parameter of a kernel; it is an option: --{clash[0]}")
@@ -74,7 +74,7 @@ def answers(
 
 def with_and_without(family: str | None, words: Sequence[str] | None, platforms: Sequence[str] | None,
                      changes: Sequence[str] | None, **options: Any
-                     ) -> tuple[list[Answered], list[Prediction] | None]:  # fmt: skip
+                     ) -> tuple[list[Answered], list[Prediction] | None]:
     """The answers, and predictions without `changes`: None where nothing was changed or only a change made it whole."""
     found = answers(family, words, platforms, changes=changes, **options)
     if not changes:

@@ -73,7 +73,7 @@ def without_changes(ask_again: Callable[[], list[Found]]) -> list[Found] | None:
 
 
 def documents(found: Sequence[Found], decided_by: Callable[[Found], str], before: Sequence[Found] | None,
-              records: Sequence[dict[str, Any]] | None = None) -> Any:  # fmt: skip
+              records: Sequence[dict[str, Any]] | None = None) -> Any:
     """What `--json` prints: one document, or a list; with the ratio to the first, and to the answer before a change."""
     made = [dict(record) for record in records] if records is not None else [item.to_dict() for item in found]
     for i, (document, item) in enumerate(zip(made, found, strict=True)):
@@ -85,12 +85,12 @@ def documents(found: Sequence[Found], decided_by: Callable[[Found], str], before
                 "predicted_s": before[i].predicted_s, "lower_s": before[i].lower_s, "upper_s": before[i].upper_s,
                 "ratio": ratios([before[i], item])[1], "baseline_s": before[i].baseline_s,
                 "baseline_ratio": analytic_ratio(before[i], item),
-            }  # fmt: skip
+            }
     return made[0] if len(made) == 1 else made
 
 
 def print_changes(where: Console, found: Sequence[Found], before: Sequence[Found] | None,
-                  rows: Callable[[Found], Sequence[dict[str, Any]]]) -> None:  # fmt: skip
+                  rows: Callable[[Found], Sequence[dict[str, Any]]]) -> None:
     """Parameters set by hand, and those that followed; then what the change does to the time."""
     for i, item in enumerate(found):
         prefix = f"{item.platform}: " if len(found) > 1 else ""
@@ -100,7 +100,7 @@ def print_changes(where: Console, found: Sequence[Found], before: Sequence[Found
             plain = analytic_ratio(before[i], item)
             analytic = f" (analytic {plain:.3g} times)" if item.predicted_s != item.baseline_s else ""
             where.print(text(f"without the changes: {prefix}{seconds(before[i].predicted_s)}; the changes make it "
-                             f"{ratio:.3g} times that{analytic}"))  # fmt: skip
+                             f"{ratio:.3g} times that{analytic}"))
 
 
 def print_changed(where: Console, prefix: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -108,4 +108,4 @@ def print_changed(where: Console, prefix: str, rows: Sequence[dict[str, Any]]) -
     for row in rows:
         unused = "" if row["used"] else "; this time does not depend on it"
         where.print(text(f"changed: {prefix}{row['name']} = {amount(row['value'], row['unit'])} ({row['source']}; "
-                         f"{row['note']}{unused})"))  # fmt: skip
+                         f"{row['note']}{unused})"))

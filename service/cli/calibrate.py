@@ -49,7 +49,7 @@ def calibrate(
     if as_json:
         print_json({"out": str(target), "measured": {n: f.value for n, f in made.measured.items()}, "left": made.left,
                     "pictures": [str(p) for p in drawn],
-                    "flags": [f"{f.key}: {f.message}" for f in made.platform.flags]})  # fmt: skip
+                    "flags": [f"{f.key}: {f.message}" for f in made.platform.flags]})
         return
     show_differences(before, made.platform, before.path, str(target))
     for flag in made.platform.flags:

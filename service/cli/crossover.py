@@ -44,7 +44,7 @@ def crossover(
         if variant:
             raise InputError("--variant is of a kernel; an application is compared on two platforms: -p A -p B")
         found = _of_application(family, params or [], list(dict.fromkeys(platform)), changes, level=level, cache=cache,
-                                model=model, analytic=analytic)  # fmt: skip
+                                model=model, analytic=analytic)
         _say(found, as_json)
         return
     from ...analytic.families import family as find_family
@@ -63,7 +63,7 @@ def crossover(
             ranges.append(swept)
     changed = pairs(variant or [], "--variant")
     made = candidates_of(family, _values(fixed), list(dict.fromkeys(platform)), _values(changed), cache,
-                         ", ".join(f"{key}={value}" for key, value in changed.items()))  # fmt: skip
+                         ", ".join(f"{key}={value}" for key, value in changed.items()))
     found = crossover_of(made, ranges, level=level, model=model, analytic=analytic, overrides=overrides(changes or []))
     _say(found, as_json)
 
@@ -76,7 +76,7 @@ def _say(found: Crossover, as_json: bool) -> None:
 
 
 def _of_application(name: str, words: list[str], platforms: list[str], changes: list[str] | None, **options: Any
-                    ) -> Crossover:  # fmt: skip
+                    ) -> Crossover:
     """Fields of the segments are swept (`segment.field=LOW..HIGH`) or set (`segment.field=VALUE`, also by --set)."""
     from ...analytic.whatif import parse_range
     from ...analytic.workload import load_workload
@@ -94,7 +94,7 @@ def _of_application(name: str, words: list[str], platforms: list[str], changes: 
     parameters, fields = split_settings(settings(changes or []))
     fields |= {key: value for key, value in given.items() if key not in swept}
     return application_crossover(loaded.with_settings(fields) if fields else loaded, platforms, ranges,
-                                 overrides=parameters, **options)  # fmt: skip
+                                 overrides=parameters, **options)
 
 
 def _values(words: dict[str, str]) -> dict[str, Any]:

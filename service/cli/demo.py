@@ -12,7 +12,7 @@ QUESTIONS = (
                           "row_max": 36, "structure": "uniform"}),
     ("bfs", "int32", {"nodes": 1_000_000, "edges": 16_000_000, "levels": 7, "max_degree": 36, "std_degree": 4.0,
                       "structure": "uniform"}),
-)  # fmt: skip
+)
 """A matrix product, a sparse product on a uniform random matrix, a search of a uniform random graph."""
 
 

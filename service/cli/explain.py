@@ -60,11 +60,11 @@ def explain(
         raise InputError("say what to explain: kernelcast explain FAMILY key=value … -p PLATFORM")
     if workload.is_workload(family):
         workload.predict(family, params, platform, changes, as_json, fusions=fusions, full=True, plot=plot,
-                         level=level, cache=cache, model=model, analytic=analytic)  # fmt: skip
+                         level=level, cache=cache, model=model, analytic=analytic)
         return
     ask.refuse_fusions(fusions)
     answers, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
-                                           analytic=analytic)  # fmt: skip
+                                           analytic=analytic)
     from ..explain import explanation
 
     said, found = [explanation(item) for item in answers], [item.prediction for item in answers]
@@ -91,11 +91,11 @@ def _draw(answers: list[Answered], plot: str) -> None:
 
 def _show(where: Console, item: Prediction, facts: dict[str, Any]) -> None:
     where.print(text(f"{item.kernel} {item.precision}  {params_words(item.params)}  on {item.platform}, cache "
-                     f"{item.cache}", "bold"))  # fmt: skip
+                     f"{item.cache}", "bold"))
     where.print()
     over = f", {facts['over_bound']:.3g} times the bound" if facts["over_bound"] else ""
     counted = ("first-principles: FLOP and bytes counted by the family from its sizes"
-               if facts["characterisation"] == "first-principles" else "FLOP and bytes as given")  # fmt: skip
+               if facts["characterisation"] == "first-principles" else "FLOP and bytes as given")
     lines = [
         ("inputs", counted),
         ("predicted", f"{seconds(item.predicted_s)}{over}"),
@@ -125,7 +125,7 @@ def _correction(item: Prediction, facts: dict[str, Any]) -> str:
     if item.model == "analytic":
         return "none: the analytic time is the prediction"
     return (f"x {facts['hybrid_factor']:.4g} by {item.model}: calibrated terms {seconds(item.calibrated_s)}, "
-            f"then the learned residual x {facts['residual_factor']:.4g}")  # fmt: skip
+            f"then the learned residual x {facts['residual_factor']:.4g}")
 
 
 def _steps(facts: dict[str, Any]) -> Table:

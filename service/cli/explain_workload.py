@@ -18,7 +18,7 @@ MOVES = "what would change it: analytic time with a parameter a tenth higher"
 
 
 def explanations(asked: Question, found: list[WorkloadPrediction], platforms: list[str], cache: str
-                 ) -> list[dict[str, Any]]:  # fmt: skip
+                 ) -> list[dict[str, Any]]:
     """What there is to say of each prediction, JSON-safe."""
     from ...analytic.platform import load_platform
     from ..explain_application import application_explanation
@@ -32,7 +32,7 @@ def explanations(asked: Question, found: list[WorkloadPrediction], platforms: li
 def show_explanation(where: Console, item: WorkloadPrediction, facts: dict[str, Any]) -> None:
     """The segments of one prediction in words, then terms, what would move the sum, and the parameters."""
     where.print(text(f"on {item.platform}, segment by segment, steps of one execution (what runs side by side counts "
-                     "once, the longest)", "bold"))  # fmt: skip
+                     "once, the longest)", "bold"))
     for part in facts["segments"]:
         _segment(where, part)
     for words in facts["extra_words"]:
@@ -91,5 +91,5 @@ def parameters(rows: Sequence[dict[str, Any]]) -> Table:
     made = table(["parameter", "value", "kind", "source", "date"], ["value"])
     for row in rows:
         add_row(made, [row["name"], amount(row["value"], row["unit"]), row["kind"], row["source"], row["date"]],
-                "yellow" if row["kind"] in ("assumed", "override") else "")  # fmt: skip
+                "yellow" if row["kind"] in ("assumed", "override") else "")
     return made

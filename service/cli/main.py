@@ -123,7 +123,7 @@ def _other(fault: Exception) -> int:
     _debug()
     line = str(fault).strip().splitlines()
     _say(f"internal error: {type(fault).__name__}: {line[0][:300] if line else ''} "
-         f"(set {DEBUG_VARIABLE}=1 for the traceback)")  # fmt: skip
+         f"(set {DEBUG_VARIABLE}=1 for the traceback)")
     return OUR_FAULT
 
 

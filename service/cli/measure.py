@@ -36,7 +36,7 @@ def measure(
     micro: Annotated[bool, typer.Option("--micro", help="Microbenchmarks instead, as JSON for `calibrate`.")] = False,
     dry: Annotated[bool, typer.Option("--dry", help="Say what would be measured; needs no GPU.")] = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Measure a suite of kernels on the GPU of this machine (needs torch and cupy)."""
     if dry:
         _dry(suite, platform, quick, as_json)
@@ -58,7 +58,7 @@ def measure(
     for reason, count in summary.skipped.most_common(20):
         warn(f"skipped {count}: {reason}")
     facts = {"out": str(summary.out), "rows": summary.rows, "configurations": summary.measured,
-             "seconds": summary.seconds, "complete": summary.complete}  # fmt: skip
+             "seconds": summary.seconds, "complete": summary.complete}
     if counters > 0:
         from ...measure.counted import count_table
 
@@ -72,7 +72,7 @@ def measure(
         console().print(text(f"{facts['counted_calls']} calls counted, {counters} asked for: {facts['counted']}"))
     state = "complete" if summary.complete else "partial, continue with --resume"
     console().print(text(f"{summary.rows} rows of {summary.measured} configurations in {summary.seconds:.0f} s "
-                         f"({state}): {summary.out}"))  # fmt: skip
+                         f"({state}): {summary.out}"))
 
 
 def _dry(suite: str | None, platform: str | None, quick: bool, as_json: bool) -> None:
@@ -106,7 +106,7 @@ def _micro(platform: str, out: Path, as_json: bool) -> None:
         print_json({"out": str(out), "sections": sorted(report["results"]), "failed": report["failed"]})
         return
     console().print(text(f"{len(report['results'])} microbenchmarks: {out}; "
-                         f"next: kernelcast calibrate -p {platform} --runs {out} --out {platform}.yaml"))  # fmt: skip
+                         f"next: kernelcast calibrate -p {platform} --runs {out} --out {platform}.yaml"))
 
 
 class Bar:
@@ -142,6 +142,6 @@ def _shown(as_json: bool) -> Iterator[Progress]:
     from rich.console import Console
 
     columns = (r.TextColumn("{task.description}"), r.BarColumn(), r.MofNCompleteColumn(), r.TimeElapsedColumn(),
-               r.TextColumn("about"), r.TimeRemainingColumn(), r.TextColumn("left"))  # fmt: skip
+               r.TextColumn("about"), r.TimeRemainingColumn(), r.TextColumn("left"))
     with r.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield Bar(bar)

@@ -28,10 +28,10 @@ def models(platform: OnePlatform = None, as_json: AsJson = False) -> None:
     if not lines:
         of = f" of {platform}" if platform else ""
         console().print(text(f"no models{of} yet; `kernelcast train --runs FILE` makes one, "
-                             "`kernelcast platforms NAME` says what predicts until then"))  # fmt: skip
+                             "`kernelcast platforms NAME` says what predicts until then"))
         return
     made = table(["", "platform", "model", "families", "rows", "mean error", "coverage", "trained", "size"],
-                 ["families", "rows", "mean error", "coverage", "size"])  # fmt: skip
+                 ["families", "rows", "mean error", "coverage", "size"])
     for line in lines:
         add_row(made, _cells(line))
     console().print(made)
@@ -45,7 +45,7 @@ def _cells(line: dict[str, Any]) -> list[object]:
     coverage = held.get("coverage")
     return [*start, len(line["families"]), line["rows"], percent(held.get("mape")),
             percent(None if coverage is None else 100.0 * coverage), (line["trained"] or "-")[:16],
-            f"{line['bytes'] / 1e6:.2g} MB"]  # fmt: skip
+            f"{line['bytes'] / 1e6:.2g} MB"]
 
 
 def promote(
@@ -69,7 +69,7 @@ def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port 
     tracking.check_store()
     _check_free(port)
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri, "--host", "127.0.0.1", "--port",
-               str(port)]  # fmt: skip
+               str(port)]
     for key, value in tracking.SETTINGS.items():
         os.environ.setdefault(key, value)
     sys.stdout.flush()
@@ -86,4 +86,4 @@ def _check_free(port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as fault:
             raise InputError(f"port {port} on 127.0.0.1 cannot be used ({fault.strerror}); choose another with --port N"
-                             ) from None  # fmt: skip
+                             ) from None

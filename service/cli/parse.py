@@ -61,7 +61,7 @@ def parameters(words: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """(family parameters, reserved words) of the `key=value` words of a prediction."""
     given = pairs(words)
     return ({k: value_of(v) for k, v in given.items() if k not in RESERVED},
-            {k: v for k, v in given.items() if k in RESERVED})  # fmt: skip
+            {k: v for k, v in given.items() if k in RESERVED})
 
 
 def settings(words: Sequence[str]) -> dict[str, str | float]:
@@ -107,5 +107,5 @@ def overrides(words: Sequence[str]) -> dict[str, str]:
     for word in words:
         if "." in word.partition("=")[0]:
             raise InputError(f"--set {clean(word)}: segment.field and workload.devices are of an application file; of "
-                             "a kernel only platform parameters can be set")  # fmt: skip
+                             "a kernel only platform parameters can be set")
     return pairs(words, "--set parameter", "hbm_peak_bw=6TB/s")

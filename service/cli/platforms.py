@@ -18,7 +18,7 @@ def platforms(
     diff: Annotated[tuple[str, str] | None, typer.Option("--diff", metavar="A B", help="Compare two parameter sets "
                                                          "(names or files).")] = None,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """List the supported GPUs: which are measured, with what error; which parameters are assumed."""
     if diff is not None:
         _compare(diff, as_json)
@@ -53,16 +53,16 @@ def _error(line: dict[str, Any]) -> str:
 
 def _list(lines: list[dict[str, Any]]) -> None:
     made = table(["platform", "GPU", "measured rows", "mean error", "assumed", "flags"],
-                 ["measured rows", "mean error", "assumed", "flags"])  # fmt: skip
+                 ["measured rows", "mean error", "assumed", "flags"])
     for line in lines:
         names = ", ".join([line["id"], *line["aliases"]])
         add_row(made, [names, line["description"], line["rows"] or "-", _error(line) if line["measured"] else "-",
-                       len(line["assumed"]), len(line["flags"])])  # fmt: skip
+                       len(line["assumed"]), len(line["flags"])])
     where = console()
     print_table(where, "", made)
     where.print(text("mean error: of the champion model on held-out runs; a platform without one is predicted by one "
                      "model across the measured GPUs, with a wide band (as-published sets: analytic only). "
-                     "`kernelcast platforms NAME` shows parameters, sources and flags."))  # fmt: skip
+                     "`kernelcast platforms NAME` shows parameters, sources and flags."))
 
 
 def _model(line: dict[str, Any]) -> str:
@@ -86,7 +86,7 @@ def _detail(line: dict[str, Any]) -> None:
     for row in line["parameters"]:
         note = "; ".join([*([row["note"]] if row["note"] else []), *(f"FLAG: {flag}" for flag in row["flags"])])
         add_row(made, [row["name"], amount(row["value"], row["unit"]), row["kind"], row["source"], row["date"], note],
-                "yellow" if row["kind"] == "assumed" or row["flags"] else "")  # fmt: skip
+                "yellow" if row["kind"] == "assumed" or row["flags"] else "")
     print_table(where, "parameters", made)
     where.print(text(f"assumed: {', '.join(line['assumed']) or 'nothing'}"))
     for flag in line["flags"]:
@@ -110,10 +110,10 @@ def show_differences(first: Platform, second: Platform, first_name: str, second_
 
     found = differences(first, second)
     made = table(["parameter", first_name, second_name, "ratio", "kinds", "source of the second"],
-                 [first_name, second_name, "ratio"])  # fmt: skip
+                 [first_name, second_name, "ratio"])
     for d in found:
         ratio = "-" if d.ratio is None else f"{d.ratio:.3f}"
         add_row(made, [d.name, amount(d.first, d.unit), amount(d.second, d.unit), ratio,
-                       f"{d.first_kind} → {d.second_kind}", d.second_source])  # fmt: skip
+                       f"{d.first_kind} → {d.second_kind}", d.second_source])
     where = console()
     print_table(where, f"{len(found)} parameters differ", made)

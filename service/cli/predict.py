@@ -56,11 +56,11 @@ def predict(
         return
     if family and workload.is_workload(family):
         workload.predict(family, params, platform, changes, as_json, fusions=fusions, level=level, cache=cache,
-                         model=model, analytic=analytic)  # fmt: skip
+                         model=model, analytic=analytic)
         return
     ask.refuse_fusions(fusions)
     answers, before = ask.with_and_without(family, params, platform, changes, level=level, cache=cache, model=model,
-                                           analytic=analytic)  # fmt: skip
+                                           analytic=analytic)
     found = [item.prediction for item in answers]
     if as_json:
         print_json(documents(found, longest_term, before))
@@ -81,7 +81,7 @@ def show(found: list[Prediction], before: list[Prediction] | None = None) -> Non
         beside = [f"{ratio:.3g}", longest_term(item)] if several else []
         rows.append([item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s), *beside,
                      seconds(item.baseline_s), seconds(item.bound["seconds"]), item.bound["limit"], item.model,
-                     item.implementation or "-"])  # fmt: skip
+                     item.implementation or "-"])
     print_sides(where, columns, rows, ["predicted", percent, "ratio", "analytic", "bound"])
     print_table(where, "terms of the analytic time", _terms(found))
     print_what_is_compared(where, found, lambda item: item.implementation)
@@ -104,7 +104,7 @@ def _terms(found: list[Prediction]) -> Table:
 
 
 def _table(runs: str, out: str, platforms: list[str], level: float, cache: str, model: str | None, analytic: bool,
-           changes: dict[str, str], skip_bad: bool, as_json: bool) -> None:  # fmt: skip
+           changes: dict[str, str], skip_bad: bool, as_json: bool) -> None:
     from pathlib import Path
 
     from ...training.tables.files import check_target, save_table
@@ -113,7 +113,7 @@ def _table(runs: str, out: str, platforms: list[str], level: float, cache: str, 
     check_target(Path(out))
     frame = read_questions(runs, needs_platform=not platforms, skip_bad=skip_bad)
     done = predict_runs(frame, platforms=platforms, level=level, model=model, analytic=analytic, overrides=changes,
-                        cache=cache, skip_bad=skip_bad, where=runs)  # fmt: skip
+                        cache=cache, skip_bad=skip_bad, where=runs)
     save_table(done, Path(out))
     answered = int(done["predicted_s"].notna().sum())
     refused = len(done) - answered

@@ -73,7 +73,7 @@ def print_table(where: Console, title: str, made: Table) -> None:
 
 
 def print_sides(where: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str]
-                ) -> None:  # fmt: skip
+                ) -> None:
     """A table of few rows: as it is where the window is wide enough, else turned, one column for each row."""
     wide = table(columns, numbers)
     for row in rows:
@@ -89,7 +89,7 @@ def print_sides(where: Console, columns: Sequence[str], rows: Sequence[Sequence[
 
 
 def print_fitting(where: Console, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[str],
-                  optional: Sequence[str]) -> list[str]:  # fmt: skip
+                  optional: Sequence[str]) -> list[str]:
     """A table of many rows: in a window too narrow for it, without columns of `optional` (first given, first left out);
     returns those left out."""
     left: list[str] = []

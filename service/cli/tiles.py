@@ -39,7 +39,7 @@ def tiles(
     if top < 0:
         raise InputError(f"--top is {top}; it must be 0 (all) or more")
     found = ask.answers(family, params, platform, level=level, cache=cache, model=model, analytic=analytic,
-                        changes=changes)  # fmt: skip
+                        changes=changes)
     asked = [tile_of(word) for word in tile or []]
     made = [ranked_tiles(item, asked) for item in found]
     if as_json:
@@ -60,9 +60,9 @@ def _show(item: RankedTiles, top: int) -> None:
     rows = [["x".join(str(size) for size in row.tile[:3]), row.tile[3], seconds(row.predicted_s),
              band(row.lower_s, row.upper_s), seconds(row.baseline_s), f"{row.waves:g}",
              percent(100.0 * row.wave_efficiency), percent(row.slower_percent)]
-            for row in fitting[:top]]  # fmt: skip
+            for row in fitting[:top]]
     print_fitting(where, ["tile", "split K", *numbers], rows, numbers,
-                  ["wave efficiency", "waves", "analytic", header])  # fmt: skip
+                  ["wave efficiency", "waves", "analytic", header])
     left = len(fitting) - min(top, len(fitting))
     if left:
         where.print(text(f"{left} slower ones not shown (--top 0 shows all)"))

@@ -74,7 +74,7 @@ def _line(item: Trained) -> dict[str, Any]:
         "rows": model.meta["rows"], "refused": model.meta["refused"], "families": sorted(model.families),
         "runs": model.meta["runs"], "runs_digest": model.meta["runs_digest"], "heldout": model.meta.get("heldout"),
         "experiment": logged.experiment if logged else None, "run_id": logged.run_id if logged else None,
-    }  # fmt: skip
+    }
 
 
 def show_trained(item: Trained) -> None:
@@ -84,7 +84,7 @@ def show_trained(item: Trained) -> None:
     meta = item.model.meta
     where = console()
     where.print(text(f"{label(item.model)}: {meta['rows']} runs of {len(item.model.families)} families "
-                     f"from {meta['runs']}", "bold"))  # fmt: skip
+                     f"from {meta['runs']}", "bold"))
     if item.comparison is not None:
         show_comparison(item.comparison.records)
     else:
@@ -126,14 +126,14 @@ def show_comparison(records: list[dict[str, Any]]) -> None:
         lines = [record for record in records if record["platform"] == name]
         level = lines[0]["hybrid"]["level"]
         columns = ["kernel", "rows", "naive roofline", "analytic", "calibrated", "nearest util.", "hybrid", "median",
-                   f"in {100 * level:g} % band", "width"]  # fmt: skip
+                   f"in {100 * level:g} % band", "width"]
         made = table(columns, columns[1:])
         for line in [*lines[1:], lines[0]]:
             hybrid = line["hybrid"]
             width = hybrid["median_relative_width"]
             add_row(made, [line["kernel"], line["n"], *(percent(line[method]["mape"]) for method in METHODS),
                            percent(hybrid["median_ape"]), _share(hybrid["coverage"]), _share(width)],
-                    "bold" if line["kernel"] == "all" else "")  # fmt: skip
+                    "bold" if line["kernel"] == "all" else "")
         print_table(where, f"{name}: mean error on held-out rows", made)
         where.print(text(f"split: {lines[0]['split']}; width: median of (upper - lower) / predicted"))
 

@@ -54,11 +54,11 @@ def is_workload(name: str | None) -> bool:
 
 
 def question(name: str, words: Sequence[str] | None, changes: Sequence[str] | None, fusions: Sequence[str] | None
-             ) -> Question:  # fmt: skip
+             ) -> Question:
     """The application named, changed by `--set` and `--fuse`. InputError for words it has no place for."""
     if words:
         raise InputError(f"'{words[0]}': an application takes its sizes from its file; change them with "
-                         f"--set segment.field={words[0].partition('=')[2] or 'VALUE'}")  # fmt: skip
+                         f"--set segment.field={words[0].partition('=')[2] or 'VALUE'}")
     from ...analytic.workload import load_workload
     from ..application import split_settings
 
@@ -77,7 +77,7 @@ def predictions(asked: Question, platforms: Sequence[str] | None, **options: Any
     from ..application import predict_workload
 
     return [predict_workload(asked.workload, platform=one, settings=asked.overrides, **options)
-            for one in dict.fromkeys(platforms)]  # fmt: skip
+            for one in dict.fromkeys(platforms)]
 
 
 def predict(
@@ -155,9 +155,9 @@ def _head(where: Console, found: list[WorkloadPrediction]) -> None:
         [item.platform, seconds(item.predicted_s), band(item.lower_s, item.upper_s), seconds(item.baseline_s),
          seconds(item.bound_s), *([f"{ratio:.3g}"] if several else []), decided_by(item), item.model]
         for item, ratio in zip(found, ratios(found), strict=True)
-    ]  # fmt: skip
+    ]
     print_sides(where, ["platform", "predicted", percent, "analytic", "bound", *several, "decided by", "model"], rows,
-                ["predicted", percent, "analytic", "bound", "ratio"])  # fmt: skip
+                ["predicted", percent, "analytic", "bound", "ratio"])
 
 
 def _segments(found: list[WorkloadPrediction]) -> Table:
@@ -170,7 +170,7 @@ def _segments(found: list[WorkloadPrediction]) -> Table:
         route = " / ".join(dict.fromkeys(part.route for part in row))
         precision = "" if first.precision == "none" else f" {first.precision}"
         add_row(made, [first.name, f"{first.kernel}{precision}", f"{first.n_exec:g}",
-                       *with_ratios(cells, [part.predicted_s for part in row]), route])  # fmt: skip
+                       *with_ratios(cells, [part.predicted_s for part in row]), route])
     for name in dict.fromkeys(name for item in found for name in item.extra):
         values = [item.extra.get(name) for item in found]
         add_row(made, [name, "whole application", "", *with_ratios([seconds(v) for v in values], values), ""])
@@ -185,7 +185,7 @@ def _published(where: Console, found: list[WorkloadPrediction]) -> None:
         entries += [(part.name, entry) for part in item.segments for entry in part.published]
         ours = {item.workload: item.predicted_s} | {part.name: part.predicted_s for part in item.segments}
         rows += [(item.platform, name, entry, ours[name]) for name, entry in entries
-                 if entry["platform"] == item.platform]  # fmt: skip
+                 if entry["platform"] == item.platform]
     if not rows:
         return
     made = table(["platform", "of", "published", "value", "ours", "source"], ["value", "ours"])
@@ -193,7 +193,7 @@ def _published(where: Console, found: list[WorkloadPrediction]) -> None:
         is_time = entry["quantity"].endswith("_s")
         value = seconds(entry["value"]) if is_time else f"{entry['value']:g}"
         add_row(made, [platform, name, entry["quantity"], value, seconds(predicted) if is_time else "-",
-                       entry["source"]])  # fmt: skip
+                       entry["source"]])
     print_table(where, "published by others", made)
 
 
@@ -218,7 +218,7 @@ def workloads(
             add_row(made_table, [item.name, item.characterisation, ", ".join(missing) or "-", item.description])
         print_table(console(), "", made_table)
         console().print(text("open: nobody published it; give it with --set segment.field=VALUE. `kernelcast workloads "
-                             "NAME` shows one with what others printed about it"))  # fmt: skip
+                             "NAME` shows one with what others printed about it"))
 
 
 def _document(item: Workload) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def _document(item: Workload) -> dict[str, Any]:
         "source": item.source, "note": item.note, "open_fields": item.open_fields(),
         "segments": [segment.model_dump(by_alias=True, exclude_unset=True) for segment in item.segments],
         "published": [entry.model_dump() for entry in item.published],
-    }  # fmt: skip
+    }
 
 
 def _show_one(item: Workload) -> None:
@@ -236,7 +236,7 @@ def _show_one(item: Workload) -> None:
     where = console()
     where.print(text(f"{item.name}: {item.description}", "bold"))
     facts = [("inputs", f"{item.characterisation}: {CHARACTERISATIONS[item.characterisation]}"),
-             ("source", item.source), ("note", item.note), ("open", ", ".join(item.open_fields()))]  # fmt: skip
+             ("source", item.source), ("note", item.note), ("open", ", ".join(item.open_fields()))]
     print_facts(where, [(name, words) for name, words in facts if words])
     made = table(["segment", "what", "times", "inputs"], ["times"])
     for segment in item.segments:
@@ -265,5 +265,5 @@ def _inputs(segment: Segment) -> str:
             value = getattr(segment, name)
             said.append(f"{name} {'open' if value is None else amount(value, unit)}")
     said += [f"{t.direction} {'open' if t.bytes is None else amount(t.bytes, 'B')} × {t.episodes:g}"
-             for t in segment.transfers]  # fmt: skip
+             for t in segment.transfers]
     return ", ".join([*said, *([f"{segment.syncs:g} syncs"] if segment.syncs else [])])

@@ -41,7 +41,7 @@ def test_every_shipped_platform_is_of_a_known_architecture_of_its_vendor() -> No
 
 def test_a_tile_of_b_is_shared_where_the_architecture_says_so() -> None:
     shared = {name: machine(load_platform(name), "fp16", "matrix").multicast for name in ("b200", "h200", "a100-sxm",
-                                                                                         "mi300x")}  # fmt: skip
+                                                                                         "mi300x")}
     assert shared == {"b200": 2.0, "h200": 2.0, "a100-sxm": 1.0, "mi300x": 1.0}
     assert machine(load_platform("h200"), "fp32", "vector").multicast == 1.0  # the vector units share nothing
 
@@ -49,7 +49,7 @@ def test_a_tile_of_b_is_shared_where_the_architecture_says_so() -> None:
 def test_candidate_tiles_follow_the_route_and_not_the_vendor() -> None:
     assert float(candidates(load_platform("h200"), "bf16", "matrix", None).tile_m[0, 0]) == 256.0
     widest = [float((c.tile_m * c.tile_n).max()) for c in (candidates(load_platform(name), "bf16", "matrix", None)
-                                                           for name in ("h200", "mi300x"))]  # fmt: skip
+                                                           for name in ("h200", "mi300x"))]
     assert widest == [256 * 128, 256 * 256]
 
 

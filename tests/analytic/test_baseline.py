@@ -20,7 +20,7 @@ CORRECTED = [name for name in PLATFORMS if not load_platform(name).as_published]
 DEPENDENT = {"row_mean", "row_std", "row_max", "row_min", "row_q1", "row_median", "row_q3", "mean_col_distance",
              "avg_degree", "max_degree", "std_degree", "l2_bytes", "working_set", "registers", "smem_bytes", "int_ops",
              "window", "block", "load", "threads", "hw", "ksize", "out_channels", "seq", "kv_heads", "kernel_h",
-             "kernel_w"}  # fmt: skip
+             "kernel_w"}
 # More independent rows a level, or shorter segments, is less waiting for the same data: not a size in that sense.
 # A transform of a length with a large prime factor takes longer than one of the power of two above it. Causal attention
 # is not drawn: where a few more queries fill up the last block of 128, every block sees fewer keys.
@@ -103,7 +103,7 @@ def test_time_does_not_fall_when_a_size_grows(name: str, cache: str) -> None:
 @given(
     st.sampled_from(CORRECTED), st.integers(1, 20_000), st.integers(1, 20_000), st.integers(1, 20_000),
     st.sampled_from(["warm", "cold"]),
-)  # fmt: skip
+)
 def test_a_matrix_product_alone_and_in_an_array_take_the_same_time(
     platform: str, m: int, n: int, k: int, cache: str
 ) -> None:

@@ -48,7 +48,7 @@ def test_continuous_table_iii_can_be_fitted_to_the_sweeps(gpu: str) -> None:
     slow, fast = 1.0 / (memory * 1e9), 1.0 / (cache * 1e9)  # the times of hits and misses add: h from a bandwidth
     hits = np.clip((slow - 1.0 / measured) / (slow - fast), 0.0, 1.0)
     fitted = least_squares(lambda x: hit_rate_table_iii(w, *x) - hits, [1.0, 1.0, 0.5],
-                           bounds=([0.1, 0.1, 0.0], [10.0, 10.0, 1.0])).x  # fmt: skip
+                           bounds=([0.1, 0.1, 0.0], [10.0, 10.0, 1.0])).x
     assert worst(hit_rate_table_iii(w, *fitted)) < 0.08
     assert worst(hit_rate_table_iii_printed(w)) > 0.24  # alpha = beta = 1
 

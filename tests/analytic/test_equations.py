@@ -18,7 +18,7 @@ FRACTIONS = {"alpha", "overlap", "utilisation", "efficiency", "hit_rate", "join"
 WORDS = {"strategy", "order", "count_sync_twice", "persistent", "simds", "granule"}
 COUNTS = {"participants", "k_tiles", "waves", "n_wavefronts", "n_loads", "n_cu", "n_cta", "n_mfma", "units", "ctas",
           "ctas_per_unit", "count", "syncs", "kernels", "n_barriers", "n_active", "w_eff", "conflict_degree",
-          "waves_per_workgroup", "tile_m", "tile_n", "tile_k"}  # fmt: skip
+          "waves_per_workgroup", "tile_m", "tile_n", "tile_k"}
 FIXED = {"max_workgroups": 32.0, "max_waves_per_cu": 32.0, "vgprs_per_simd": 512.0, "mwp": 0.0, "cwp": 0.0}
 ROWS = 400
 

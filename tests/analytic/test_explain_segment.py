@@ -77,7 +77,7 @@ def test_steps_make_the_time(case: str, platform_id: str) -> None:
     st.fixed_dictionaries({"flop": st.floats(0, 1e14), "bytes": st.floats(1, 1e12), "class": st.sampled_from(CLASSES),
                            "hit_rate": st.floats(0, 1), "alpha": st.floats(0, 1)}),
     st.sampled_from(platform_ids()),
-)  # fmt: skip
+)
 def test_quotients_are_what_they_say(fields: dict[str, Any], platform_id: str) -> None:
     _, said = explained(counted(**fields), load_platform(platform_id), routing="generic")
     for step in said.steps:
@@ -113,7 +113,7 @@ def test_unified_memory_copies_nothing() -> None:
 
 def test_a_family_with_a_fitted_multiplier() -> None:
     segment = Segment.model_validate({"name": "a", "kernel": "vector_copy", "params": {"n": 10**8}, "n_exec": 3,
-                                      "m_case": 1.5, "m_case_source": "ten runs"})  # fmt: skip
+                                      "m_case": 1.5, "m_case_source": "ten runs"})
     time, said = explained(segment, load_platform("h200"))
     assert total(said.steps) * 3 == pytest.approx(time.time_s)
     assert all("× 1.5 (m_case)" in step.words for step in said.steps)

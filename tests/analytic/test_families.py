@@ -53,7 +53,7 @@ def test_every_record_is_whole() -> None:
 def test_a_record_that_lacks_something_is_told_by_name() -> None:
     bare = Family("x", (Param("n"), Param("way", "text")), FAMILIES["scan"].work, "memory", statistics=("n",))
     assert lacks(bare) == ["n: meaning", "n: unit", "way: meaning", "way: words", "n: no optional parameter",
-                           "meaning or example"]  # fmt: skip
+                           "meaning or example"]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -62,7 +62,7 @@ def test_its_example_has_a_time(name: str) -> None:
     given = {"precision": family.precision} | family.example
     found = baseline(name, {k: np.array([v], dtype=object if isinstance(v, str) else None)
                             for k, v in given.items() if k != "precision"}, str(given["precision"]),
-                     load_platform("h200"))  # fmt: skip
+                     load_platform("h200"))
     assert 1e-6 < found.time_s[0] < 1.0
 
 
@@ -72,7 +72,7 @@ def test_feature_columns_belong_to_families() -> None:
 
 def test_a_family_described_twice_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     (tmp_path / "second.py").write_text("from dataclasses import replace\nfrom .stream import FAMILIES as FIRST\n"
-                                        "FAMILIES = (replace(FIRST[0]),)\n")  # fmt: skip
+                                        "FAMILIES = (replace(FIRST[0]),)\n")
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     with pytest.raises(InputError, match="'vector_copy' is described twice"):
         package.find()

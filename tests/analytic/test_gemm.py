@@ -198,7 +198,7 @@ def test_details_have_the_same_names_on_every_path() -> None:
     common = {
         "ctas", "waves", "wave_efficiency", "tile_m", "tile_n", "tile_k", "split", "k_tiles", "compute_s", "memory_s",
         "l2_traffic_byte", "llc_traffic_byte", "hbm_traffic_byte", "padded_flop", "bound_s",
-    }  # fmt: skip
+    }
     for platform_id in platform_ids():
         result = gemm(load_platform(platform_id), 1000, 1000, 1000, 1, "fp16")
         assert common <= set(result.details)

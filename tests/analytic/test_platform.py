@@ -20,7 +20,7 @@ from kernelcast.analytic.platform_schema import ALIASES, DRAM_BANDWIDTH, KINDS, 
 DEFAULT_IDS = [
     "a100-sxm", "b200", "h100-pcie", "h100-sxm", "h200", "mi100", "mi210", "mi250x", "mi250x-gcd", "mi300a", "mi300x",
     "mi355x", "t4",
-]  # fmt: skip
+]
 PUBLISHED_IDS = ["b200-as-published", "h200-as-published", "mi250x-as-published", "mi300a-as-published"]
 FOLDER = Path(__file__).parents[2] / "configs" / "platforms"
 
@@ -54,11 +54,11 @@ def test_default_sets_have_what_the_equations_name(name: str) -> None:
     platform = load_platform(name)
     shared = ["l2_bw", "latency_hbm_time", "empty_kernel_duration", "memcpy_bandwidth", "memcpy_latency",
               "sync_latency", "working_set_scale", "class_scale_memory", "precision_efficiency_fp16", "l2_knee_start",
-              "gemm_tile_m", "typical_sustained_fraction_matrix", "int32_vector_fraction"]  # fmt: skip
+              "gemm_tile_m", "typical_sustained_fraction_matrix", "int32_vector_fraction"]
     nvidia = ["pipeline_overlap_alpha", "mbarrier_latency", "barriers_per_step", "tma_latency", "tma_bw_per_cu",
-              "tmem_passes_per_step", "two_sm_speedup"]  # fmt: skip
+              "tmem_passes_per_step", "two_sm_speedup"]
     amd = ["coherence_latency", "cross_xcd_latency", "mfma_utilisation", "vgprs_per_simd", "vgpr_granule",
-           "simds_per_cu", "cta_overhead", "shared_mem_banks", "mwp_limit"]  # fmt: skip
+           "simds_per_cu", "cta_overhead", "shared_mem_banks", "mwp_limit"]
     for parameter in shared + (nvidia if platform.vendor == "nvidia" else amd):
         platform.value(parameter)
     assert platform.is_true("unified_memory") == (name == "mi300a")

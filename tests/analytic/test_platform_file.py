@@ -19,7 +19,7 @@ VALUES = {
     "shared_mem_per_cu": "228 KiB", "l2_size": "60 MB", "llc_size": "0", "hbm_capacity": "141 GB",
     "unified_memory": "false", "clock_boost": "1.98 GHz", "hbm_peak_bw": "4.8 TB/s", "sustained_hbm_bw": "4.3 TB/s",
     "peak_fp32_vector": "66.9 TFLOP/s", "kernel_launch_latency": "2.47 us",
-}  # fmt: skip
+}
 
 
 def entry(name: str, value: str, extra: str = "") -> str:
@@ -138,13 +138,13 @@ def test_flags_of_an_implausible_file(tmp_path: Path) -> None:
     text = body(sustained_hbm_bw="5 TB/s", peak_fp32_vector="80 TFLOP/s")
     for name, value in {"l1_size": "64 MiB", "l2_bw": "3 TB/s", "latency_l1": "300", "latency_l2": "200",
                         "l2_knee_start": "50 MiB", "l2_knee_end": "40 MiB", "sustained_fp32_vector": "90 TFLOP/s",
-                        "peak_fp16_matrix": "1000 TFLOP/s", "clock_matrix": "1.83 GHz"}.items():  # fmt: skip
+                        "peak_fp16_matrix": "1000 TFLOP/s", "clock_matrix": "1.83 GHz"}.items():
         text += entry(name, value)
     flags = load_platform_file(write(tmp_path, text)).flags
     # 132 x 4096 x 1.83 GHz = 989 TFLOP/s, 1.1 % below 1000: no flag
     assert {flag.key for flag in flags} == {
         "sustained_hbm_bw", "l1_size", "latency_l1", "l2_knee_start", "sustained_fp32_vector", "peak_fp32_vector"
-    }  # fmt: skip
+    }
     assert {flag.file for flag in flags} == {str(tmp_path / "mine.yaml")}
 
 

@@ -175,9 +175,9 @@ def test_no_jump_where_the_working_set_leaves_the_cache_or_another_side_binds(pl
     by_chain = memory.latency_s * memory.hbm_byte_per_s  # bytes whose traffic is as long as one dependent access
     size = float(memory.knee_end_byte)
     balance = float(counted(platform, size, 1.0, cache).details["memory_s"][0]) * platform.sustained_flop_per_s(
-        "fp32", "vector")  # fmt: skip
+        "fp32", "vector")
     edges = {"start of misses": (memory.knee_start_byte, 0.0), "end of hits": (size, 0.0),
-             "latency to traffic": (max(by_chain, 1.0), 0.0), "traffic to arithmetic": (size, balance)}  # fmt: skip
+             "latency to traffic": (max(by_chain, 1.0), 0.0), "traffic to arithmetic": (size, balance)}
     for edge, (byte, flop) in edges.items():
         step = np.array([1.0 - 1e-9, 1.0, 1.0 + 1e-9])
         for moved in ((byte * step, flop), (byte, flop * step)):

@@ -53,7 +53,7 @@ def test_a_label_may_be_anything_but_a_slip_of_the_keyboard() -> None:
 @pytest.mark.parametrize(("name", "meant"), [
     ("cublass", "cublas"), ("cublsa", "cublas"), ("cubas", "cublas"), ("cubles", "cublas"), ("xcublas", "cublas"),
     ("cublas", ""), ("rocblas", ""), ("tile32", ""), ("fax", ""), ("", ""),
-])  # fmt: skip
+])
 def test_one_slip_is_a_mistyping_two_are_another_name(name: str, meant: str) -> None:
     assert mistyped(name, ("cublas", "tile16", "fa2")) == meant
 
@@ -63,9 +63,9 @@ def test_one_slip_is_a_mistyping_two_are_another_name(name: str, meant: str) -> 
     ("gemm", {"scheme": "int8wo"}, r"'scheme' is 'int8wo' \(did you mean int8_wo"),
     ("gather", {"order": "sortd"}, r"row 1: parameter 'order' is 'sortd' \(did you mean sorted\?\)"),
     ("bfs", {"structure": "romat"}, r"'structure' is 'romat' \(did you mean rmat"),
-])  # fmt: skip
+])
 def test_the_equations_refuse_what_a_person_and_a_table_are_refused(family: str, params: dict[str, str], words: str
-                                                                    ) -> None:  # fmt: skip
+                                                                    ) -> None:
     sound = {name: value for name, value in FAMILIES[family].example.items() if name not in params}
     column = cells(*params.values(), *([None] if family == "gather" else []))
     with pytest.raises(InputError, match=words):
@@ -75,5 +75,5 @@ def test_the_equations_refuse_what_a_person_and_a_table_are_refused(family: str,
 def test_case_changes_no_work() -> None:
     params = dict(FAMILIES["attention"].example)
     low, high = (arguments(FAMILIES["attention"], params | {"kv_precision": word})["kv_precision"].tolist()
-                 for word in ("fp8", "FP8"))  # fmt: skip
+                 for word in ("fp8", "FP8"))
     assert low == high == ["fp8"]

@@ -56,7 +56,7 @@ def test_strategies_a_and_b() -> None:
     for function in (
         lambda: tmem_demand(1, 1, 1, 4, 2, "C"), lambda: tmem_traffic_per_step(1, 1, "C"),
         lambda: smem_per_step(1, 1, 1, 2, "C"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match="strategy 'C'"):
             function()
 

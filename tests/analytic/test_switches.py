@@ -18,7 +18,7 @@ B200, MI300A = "b200-as-published", "mi300a-as-published"
 SWITCHES = {"sync_count": ("once", "twice"), "wave_term": ("grid", "one_cta"), "step_form": ("guarded", "printed"),
             "k_step": ("step", "pipelined"), "occupancy_rule": ("hardware", "printed"), "tmem_strategy": ("A", "B"),
             "cta_pairs": ("off", "on"), "tma_order": ("overlapped", "serial"), "store_by": ("tma", "plain"),
-            "tile_closing": ("once", "each_wave")}  # fmt: skip
+            "tile_closing": ("once", "each_wave")}
 
 
 def example(**changes: str | float) -> tuple[Platform, GemmTime]:
@@ -101,13 +101,13 @@ def test_a_compressed_operand_is_copied_small_and_unpacked() -> None:
     platform, plain = example(pipeline_overlap_alpha=0.0)
     units, tma = platform.value("compute_units"), platform.value("tma_bw_per_cu")
     packed = example(pipeline_overlap_alpha=0.0, operand_compression_ratio=4, decompression_unpack_rate=units * 1e11,
-                     decompression_setup_latency=0)[1]  # fmt: skip
+                     decompression_setup_latency=0)[1]
     small = 128 * 32 * 2 / 4  # B: a quarter of the B tile; A is as large as before, and the longer copy
     assert packed.details["t_io_s"][0] - plain.details["t_io_s"][0] == pytest.approx(small / 1e11, rel=1e-9)
     serial = {"pipeline_overlap_alpha": 0.0, "tma_order": "serial"}
     before, after = (example(**serial, **more)[1].details["t_io_s"][0] for more in
                      ({}, {"operand_compression_ratio": 4, "decompression_unpack_rate": units * 1e11,
-                           "decompression_setup_latency": 0}))  # fmt: skip
+                           "decompression_setup_latency": 0}))
     assert before - after == pytest.approx(0.75 * 128 * 32 * 2 / tma - small / 1e11, rel=1e-9)
     with pytest.raises(InputError, match="out of range"):
         platform.with_overrides({"operand_compression_ratio": 0.5})
@@ -117,7 +117,7 @@ def test_cta_pairs_speed_up_commit_and_never_beat_the_peak() -> None:
     platform, alone = example()
     _, pair = example(cta_pairs="on")
     rest = alone.details["t_tmem_s"][0] + (platform.value("tmem_alloc_latency") + platform.value("tmem_dealloc_latency")
-                                           ) / platform.value("clock_boost") / 512  # fmt: skip
+                                           ) / platform.value("clock_boost") / 512
     tensor = [found.details["t_compute_s"][0] - rest for found in (alone, pair)]
     assert tensor[0] / tensor[1] == pytest.approx(1.28, rel=1e-9)
     step = max(pair.details["t_compute_s"][0], pair.details["t_io_s"][0]) + cycles(platform.value("commit_latency"))
@@ -204,7 +204,7 @@ def test_the_guard_of_eq_12_lifts_to_the_longer_time_and_says_so(size: int) -> N
 
 @pytest.mark.parametrize("platform_id", [MI300A, "mi250x-as-published"])
 @pytest.mark.parametrize("form, mix", [("table3", "arithmetic"), ("table3", "harmonic"), ("knees", "arithmetic"),
-                                       ("knees", "harmonic")])  # fmt: skip
+                                       ("knees", "harmonic")])
 def test_a_kernel_family_takes_hit_rate_and_mix_from_the_file(platform_id: str, form: str, mix: str) -> None:
     """Table III and the mix under Eq. (10), by hand, on both sides of the knees and at the jump at the second one."""
     platform = load_platform(platform_id)

@@ -14,7 +14,7 @@ from kernelcast.analytic.whatif import Range, crossings, find_crossings, parse_r
 
 
 @pytest.mark.parametrize("name", ["h200", "b200", "mi300x", "mi250x-gcd", "t4", "b200-as-published",
-                                  "mi300a-as-published"])  # fmt: skip
+                                  "mi300a-as-published"])
 def test_the_first_tile_is_the_adaptive_choice(name: str) -> None:
     platform = load_platform(name)
     found = tile_ranking(platform, 3000, 2000, 1000, 1, "fp16", cache="cold")
@@ -75,7 +75,7 @@ def test_the_crossing_is_the_first_size_at_which_the_order_has_changed() -> None
 
     def difference(n: np.ndarray) -> np.ndarray:
         return np.log(baseline("vector_copy", {"n": n}, "fp32", a).time_s
-                      / baseline("vector_copy", {"n": n}, "fp32", b).time_s)  # fmt: skip
+                      / baseline("vector_copy", {"n": n}, "fp32", b).time_s)
 
     found = crossings([swept], lambda position: difference(swept.at(position)))
     assert [(item.before, item.after) for item in found] == [(0, 1), (1, 0)]

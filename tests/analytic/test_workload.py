@@ -25,7 +25,7 @@ def application(*segments: Segment, **fields: Any) -> Workload:
     defaults: dict[str, Any] = {
         "name": "app", "description": "", "characterisation": "first-principles", "source": "test", "note": "",
         "routing": None, "concurrent_kernels": 1.0, "devices": 1.0, "published": (), "path": "app.yaml",
-    }  # fmt: skip
+    }
     return Workload(segments=segments, **(defaults | fields))
 
 
@@ -173,7 +173,7 @@ def test_fusion_removes_the_intermediate_traffic() -> None:
 def test_families_are_fused_by_the_work_they_count() -> None:
     n = 10**8
     parts = [Segment.model_validate({"name": name, "kernel": kernel, "params": {"n": n}, "precision": "fp32"})
-             for name, kernel in (("scale", "vector_scale"), ("add", "vector_add"))]  # fmt: skip
+             for name, kernel in (("scale", "vector_scale"), ("add", "vector_add"))]
     one = fuse_segments(parts, 2 * n * 4, "both")  # the scaled vector is neither written nor read again
     assert one.bytes == (2 + 3 - 2) * n * 4
     assert (one.kernel, one.kernels, one.precision) == (None, 1.0, "fp32")
@@ -193,7 +193,7 @@ segment_fields = st.fixed_dictionaries(
     {"flop": st.one_of(st.just(0.0), positive), "bytes": positive, "class": st.sampled_from(CLASSES),
      "precision": st.sampled_from(["fp64", "fp32"]), "n_exec": st.integers(1, 50), "kernels": st.integers(1, 5),
      "working_set": st.floats(0.0, 1e12), "alpha": st.floats(0.0, 1.0), "syncs": st.integers(0, 3)}
-)  # fmt: skip
+)
 
 
 @settings(max_examples=80, deadline=None)

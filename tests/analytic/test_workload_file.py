@@ -111,10 +111,10 @@ def test_included_segments_come_first_and_run_as_often_as_asked(tmp_path: Path) 
     ("platform", "tile", "what"),
     [("b200", "[256, 512, 16]", "tensor memory"), ("h200", "[128, 128, 1024]", "shared memory"),
      ("mi300x", "[512, 512, 16]", "VGPRs and LDS")],
-)  # fmt: skip
+)
 def test_a_tile_that_does_not_fit(tmp_path: Path, platform: str, tile: str, what: str) -> None:
     path = write(tmp_path, f"name: product, kernel: gemm, precision: fp16, params: {{m: 512, n: 512, k: 512}}, "
-                           f"tile: {tile}")  # fmt: skip
+                           f"tile: {tile}")
     with pytest.raises(InputError, match=rf"app\.yaml: segments \(product\)\.tile: .*does not fit.*{what}"):
         workload_baseline(load_workload(path), load_platform(platform))
 
@@ -127,7 +127,7 @@ def test_a_precision_the_platform_has_not(tmp_path: Path) -> None:
 
 def test_a_missing_family_parameter(tmp_path: Path) -> None:
     path = write(tmp_path, "name: a, kernel: gemm, params: {m: 1, n: 1}", "name: b, kernel: gemm, params: "
-                           "{m: 1, n: 1, k: 1}")  # fmt: skip
+                           "{m: 1, n: 1, k: 1}")
     with pytest.raises(InputError, match=r"segments \(a\)\.params: gemm: parameter 'k' is missing"):
         workload_baseline(load_workload(path), load_platform("h200"))
 
@@ -218,7 +218,7 @@ def test_settings_reach_families_transfers_and_the_whole(tmp_path: Path) -> None
     wrong = {"b.flop": "no segment 'b'", "a.floop": r"floop: unknown field \(did you mean flop\?\)",
              "workload.speed": "no such field", "a.transfers.0.direction": "h2d",
              "a.m": r"cannot set a\.m=1 GB: params\.m: a whole number, 1 or more is needed",
-             "workload.devices": r"app\.yaml: cannot set workload\.devices=1 GB: .*dimension"}  # fmt: skip
+             "workload.devices": r"app\.yaml: cannot set workload\.devices=1 GB: .*dimension"}
     for key, message in wrong.items():
         with pytest.raises(InputError, match=message) as fault:
             load_workload(path).with_settings({key: "1 GB"})

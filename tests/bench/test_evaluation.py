@@ -34,14 +34,14 @@ def copies(count: int, seed: int = 0) -> pd.DataFrame:
             "implementation": np.where(slow, "slow", "fast"), "time_s": time_s, "cache": "cold", "scope": "kernel",
             "statistic": "median", "group": [f"vector_copy:n{v}" for v in n],
         }
-    )  # fmt: skip
+    )
 
 
 def banded(n: int, share: float) -> pd.DataFrame:
     inside = np.arange(n) < round(share * n)
     time_s = np.linspace(1e-6, 1e-3, n)
     return pd.DataFrame({"time_s": time_s, "hybrid": time_s, "lower_s": time_s * np.where(inside, 0.9, 1.1),
-                         "upper_s": time_s * np.where(inside, 1.1, 1.2)})  # fmt: skip
+                         "upper_s": time_s * np.where(inside, 1.1, 1.2)})
 
 
 @given(n=st.integers(30, 5000), level=st.floats(0.5, 0.99))  # below, the quantiles are too coarse to compare
@@ -88,7 +88,7 @@ def test_scoring_learns_what_the_baselines_cannot() -> None:
     frame = copies(400)
     test = sources.hash_test(frame)
     parts = Parts(sources.sample(frame[~test], None), sources.sample(frame[test], None),
-                  subsets={"large": lambda rows: np.asarray(rows["time_s"] > 1e-5)})  # fmt: skip
+                  subsets={"large": lambda rows: np.asarray(rows["time_s"] > 1e-5)})
     found = score([parts], 0.9)
     assert found["n_train"] + found["n_test"] == 400 and found["n_refused"] == 0
     assert set(found["methods"]) == set(METHODS)

@@ -30,12 +30,12 @@ IMPOSSIBLE: dict[str, tuple[str, dict[str, Any], str]] = {
                                   "'kv_heads' is more than heads"),
     "a word that means nothing": ("gather", {"table": 100, "n": 100, "order": "sortd"}, "did you mean sorted"),
     "a number for a word": ("histogram", {"bins": 10, "n": 100, "order": 3}, "valid: random, sorted"),
-}  # fmt: skip
+}
 
 
 def rows(kernel: str, *params: dict[str, Any], precision: str = "fp32") -> pd.DataFrame:
     return pd.DataFrame({"platform": "h200", "kernel": kernel, "precision": precision, "cache": "warm",
-                         "params": [json.dumps(item) for item in params]})  # fmt: skip
+                         "params": [json.dumps(item) for item in params]})
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)

@@ -10,7 +10,7 @@ from kernelcast.features.describe import describe
 
 def _columns(m: int, n: int, k: int, precision: str = "bf16", batch: int = 1) -> dict[str, float]:
     frame = pd.DataFrame({"platform": ["h200"], "kernel": ["gemm"], "precision": [precision],
-                          "params": [json.dumps({"m": m, "n": n, "k": k, "batch": batch})]})  # fmt: skip
+                          "params": [json.dumps({"m": m, "n": n, "k": k, "batch": batch})]})
     rows = describe(frame, strict=True).groups[0].rows
     return dict(zip(rows.names, rows.values[0], strict=True))
 

@@ -16,7 +16,7 @@ from kernelcast.service.batch import predict_runs
 from kernelcast.service.cli.demo import QUESTIONS
 
 SPMV: dict[str, Any] = {"rows": 1_000_000, "cols": 1_000_000, "nnz": 16_000_000, "row_std": 4.0, "row_max": 36,
-                        "structure": "uniform"}  # fmt: skip
+                        "structure": "uniform"}
 NARROW = "too narrow"
 WITHOUT = "by a model and a band that do without "
 
@@ -40,11 +40,11 @@ def test_absent_cells_are_found_whatever_they_look_like() -> None:
 def test_a_question_that_leaves_one_out_is_answered_without_it_alone_and_in_a_table(home: Any, name: str) -> None:
     part = {key: value for key, value in SPMV.items() if key != name}
     whole, short = (predict("spmv_csr", platform="h200", precision="fp32", implementation="cusparse", **given)
-                    for given in (SPMV, part))  # fmt: skip
+                    for given in (SPMV, part))
     assert whole.in_domain and whole.note == ""
     assert short.in_domain and short.note.startswith(WITHOUT) and name in short.note
     table = pd.DataFrame({"platform": "h200", "kernel": "spmv_csr", "precision": "fp32", "implementation": "cusparse",
-                          "params": [json.dumps(SPMV), json.dumps(part)]})  # fmt: skip
+                          "params": [json.dumps(SPMV), json.dumps(part)]})
     done = predict_runs(table)
     assert done["in_domain"].tolist() == [True, True]
     assert done["note"].tolist() == [whole.note, short.note]
@@ -54,7 +54,7 @@ def test_a_question_that_leaves_one_out_is_answered_without_it_alone_and_in_a_ta
 
 def test_a_label_that_no_training_run_had_says_as_much_as_none(home: Any) -> None:
     asked = pd.DataFrame({"platform": "h200", "kernel": "spmv_csr", "precision": "fp32",
-                          "params": [json.dumps(SPMV | {"structure": label}) for label in ("web", "")]})  # fmt: skip
+                          "params": [json.dumps(SPMV | {"structure": label}) for label in ("web", "")]})
     done = predict_runs(asked)
     assert done["predicted_s"].nunique() == 1
     assert "structure 'web' (of no training run)" in done["note"][0]

@@ -17,7 +17,7 @@ TENSOR = ("sm__ops_path_tensor_src_bf16_dst_fp32", "sm__ops_path_tensor_src_fp16
 RANGE = "PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"
 NAMES = ("ID", "Process ID", "Process Name", "Host Name", f"thread Domain:Push/Pop_Range:{RANGE}",
          f"Id:Domain:Start/Stop_Range:{RANGE}", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device",
-         "CC", "device__attribute_l2_cache_size", "launch__uses_vgpu", "launch__tpc_enabled")  # fmt: skip
+         "CC", "device__attribute_l2_cache_size", "launch__uses_vgpu", "launch__tpc_enabled")
 
 
 def kernels(line: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
@@ -28,7 +28,7 @@ def kernels(line: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
         return [("triad<float>(int, float *)", {"ffma": n, "dram__bytes_read": 8 * n, "dram__bytes_write": 4 * n})]
     work = sizes["batch"] * sizes["m"] * sizes["n"] * sizes["k"]
     return [("tile_kernel", {TENSOR[0]: 4 * work, "fadd": 100, "fmul": 50, "ffma": 25, "dram__bytes_read": 1e9}),
-            ("splitKreduce", {"fadd": 1000, "dmul": 3, "dfma": 4, "hadd": 7, "dram__bytes_read": 5})]  # fmt: skip
+            ("splitKreduce", {"fadd": 1000, "dmul": 3, "dfma": 4, "hadd": 7, "dram__bytes_read": 5})]
 
 
 def metrics(words: list[str]) -> list[str]:
@@ -43,7 +43,7 @@ def profile(words: list[str]) -> None:
         for config in configs:
             line = {"key": config["key"], "params": json.dumps(config["params"], separators=(",", ":")),
                     "kernel": config["family"], "implementation": config["implementation"],
-                    "precision": config["precision"]}  # fmt: skip
+                    "precision": config["precision"]}
             stream.write(json.dumps(line) + "\n")
     Path(words[words.index("-o") + 1]).write_text(json.dumps({"metrics": metrics(words), "journal": str(journal)}))
 
@@ -77,7 +77,7 @@ def page(report: Path) -> None:
             start = f'790  "<default domain>:kc:{line["key"]}:none:none:none:none:none:none" '
             out.writerow([number, "790", "python3.12", "127.0.0.1", start, "", name, "1", "7", "(256, 1, 1)",
                           "(1024, 1, 1)", "0", "9.0", "62,914,560", "0", "all", *cells, "32", "1,024", "100",
-                          "61.90"])  # fmt: skip
+                          "61.90"])
             number += 1
 
 

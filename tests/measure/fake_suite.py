@@ -37,7 +37,7 @@ class Paper:
         self.torch = SimpleNamespace(
             cuda=SimpleNamespace(Event=lambda enable_timing: event), __version__="paper",
             version=SimpleNamespace(cuda="paper"), backends=backends,
-        )  # fmt: skip
+        )
         runtime = SimpleNamespace(driverGetVersion=lambda: 0)
         self.cp = SimpleNamespace(__version__="paper", cuda=SimpleNamespace(runtime=runtime))
 
@@ -87,7 +87,7 @@ def fails(words: str) -> Any:
 
 
 LATE = {14: fails("CUDA out of memory. Tried to allocate 2.00 GiB"), 15: fails("no algorithm found"),
-        667: lambda: time.sleep(3600)}  # fmt: skip
+        667: lambda: time.sleep(3600)}
 
 
 def build(gpu: Any, params: Any, precision: str) -> Case:

@@ -70,7 +70,7 @@ def test_two_cards_agree() -> None:
     first, second = (calibrate(base, path).platform for path in (MICRO, REPEAT))
     for name in ("sustained_hbm_bw", "l2_bw", "l2_knee_start", "l2_knee_end", "latency_l1", "latency_l2", "latency_hbm",
                  "shared_mem_bw_per_cu", "grid_barrier_latency", "sustained_fp32_vector", "sustained_fp64_vector",
-                 "sustained_bf16_matrix", "memcpy_bandwidth"):  # fmt: skip
+                 "sustained_bf16_matrix", "memcpy_bandwidth"):
         assert second.value(name) == pytest.approx(first.value(name), rel=0.04), name
 
 
@@ -181,9 +181,9 @@ def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_table_gives_what_kernels_can_tell(tmp_path: Path) -> None:
     rows = [{"platform": "h200", "kernel": "gemm", "precision": "bf16", "time_s": 2 * 8192**2 * k / 7e14,
-             "params": json.dumps({"m": 8192, "n": 8192, "k": k})} for k in range(8192, 12289, 1024)]  # fmt: skip
+             "params": json.dumps({"m": 8192, "n": 8192, "k": k})} for k in range(8192, 12289, 1024)]
     rows += [{"platform": "h200", "kernel": "vector_copy", "precision": "fp32", "params": json.dumps({"n": 2**28}),
-              "time_s": 2**31 / 4e12}]  # fmt: skip
+              "time_s": 2**31 / 4e12}]
     table = tmp_path / "runs.parquet"
     pd.DataFrame(rows).to_parquet(table)
     made = calibrate(load_platform("h200"), table)
@@ -198,7 +198,7 @@ def test_a_run_table_gives_what_kernels_can_tell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["-p", "h200"], ["-p", "h200", "--runs", "x.json", "--out", "x.txt"],
               ["-p", "h200", "--runs", str(MICRO), "--out", "/nonexistent/place/p.yaml"]],
-)  # fmt: skip
+)
 def test_bad_usage_is_one_message(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["calibrate", *words]) == 2
     assert capsys.readouterr().err.count("kernelcast: ") == 1

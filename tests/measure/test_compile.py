@@ -42,7 +42,7 @@ def test_kernels_compile_for_hopper_and_blackwell(module: str, tmp_path: Path) -
     for real, architectures in (("float", (90, 100)), ("double", (100,))):
         targets = [word for sm in architectures for word in ("-gencode", f"arch=compute_{sm},code=sm_{sm}")]
         said = compiled(["nvcc", "-std=c++17", f"-DREAL={real}", "-DWARP=32", *targets, "-fatbin", str(path), "-o",
-                         str(tmp_path / "out.fatbin")])  # fmt: skip
+                         str(tmp_path / "out.fatbin")])
         assert "error" not in said
 
 
@@ -53,7 +53,7 @@ def test_kernels_compile_for_cdna_as_hip(module: str, tmp_path: Path) -> None:
     out, rocm = tmp_path / "out.s", HIP_HEADERS[0].parent
     compiled([str(CLANG), "-x", "hip", "--offload-arch=gfx942", "--offload-device-only", "-nogpulib", "-O1",
               "-std=c++17", "-DREAL=float", "-DWARP=64", "-D__HIP_PLATFORM_AMD__", f"--rocm-path={rocm}", "-include",
-              "hip/hip_runtime.h", "-S", str(source(module, tmp_path, "hip")), "-o", str(out)])  # fmt: skip
+              "hip/hip_runtime.h", "-S", str(source(module, tmp_path, "hip")), "-o", str(out)])
     assert "amdgcn-amd-amdhsa--gfx942" in out.read_text()
 
 

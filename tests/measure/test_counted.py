@@ -34,7 +34,7 @@ KEY = "0123456789abcdef"
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 FADD = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"
 HEADER = ("ID", "thread Domain:Push/Pop_Range", "Kernel Name", "Block Size", "Grid Size", "dram__bytes_read.sum",
-          "dram__bytes_write.sum", "lts__t_bytes.sum", FFMA, "launch__registers_per_thread")  # fmt: skip
+          "dram__bytes_write.sum", "lts__t_bytes.sum", FFMA, "launch__registers_per_thread")
 UNITS = ("", "", "", "", "", "byte", "byte", "byte", "inst", "register/thread")
 
 
@@ -48,7 +48,7 @@ def report(folder: Path, *rows: tuple[str, ...], units: tuple[str, ...] = UNITS)
 
 def row(key: str = KEY, read: str = "1,024", name: str = "triad") -> tuple[str, ...]:
     return ("0", f'1 "<default domain>:kc:{key}:none"'.replace('"', "'"), name, "(256, 1, 1)", "(8, 2, 1)", read,
-            "512", "4,096", "2,048", "32")  # fmt: skip
+            "512", "4,096", "2,048", "32")
 
 
 def test_a_report_is_read_by_configuration_with_thousands_separators(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_times_come_from_the_table_and_calls_that_differ_are_left_out(tmp_path: 
     counted = counted_rows([("cold", read_report(report(tmp_path, row())), [line, line, {"key": "e" * 16}])])
     assert len(counted) == 1
     table = pd.DataFrame([{**line, "platform": "h200", "cache": c, "time_s": t, "launches": 1, "group": "g"}
-                          for c, t in (("cold", 3e-6), ("warm", 2e-6))]).drop(columns="key")  # fmt: skip
+                          for c, t in (("cold", 3e-6), ("warm", 2e-6))]).drop(columns="key")
     joined = join_times(counted, table)
     assert joined["time_s"].tolist() == [3e-6]
     assert joined["bytes"].tolist() == [1536.0]
@@ -106,7 +106,7 @@ def configs() -> list[Config]:
         ("bitonicsort", "y", "int32"),
     ]
     return [Config(*kind, {"m": n, "n": n, "k": n} if kind[0] == "gemm" else {"n": n * n}, str(n), n)
-            for kind in kinds for n in (128, 256, 512, 1024, 2048)]  # fmt: skip
+            for kind in kinds for n in (128, 256, 512, 1024, 2048)]
 
 
 def test_a_cut_off_sample_has_of_every_family_first() -> None:
@@ -176,7 +176,7 @@ def counted_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [{"platform": "h200", "kernel": c.family, "implementation": c.implementation, "precision": c.precision,
              "params": params_text(c.params), "time_s": 1e-5 if cache == "cold" else 8e-6, "cache": cache,
              "launches": 1 if c.family == "triad" else 2, "group": c.key}
-            for c in load_suite(tmp_path / "small.yaml") for cache in ("cold", "warm")]  # fmt: skip
+            for c in load_suite(tmp_path / "small.yaml") for cache in ("cold", "warm")]
     pd.DataFrame(rows).to_parquet(tmp_path / "runs.parquet")
     tools = tmp_path / "bin"
     tools.mkdir()

@@ -51,7 +51,7 @@ def test_a_dry_run_counts_kinds_configurations_rows_and_seconds(suite: Path) -> 
     plan = plan_suite(suite)
     (relu,) = plan.families
     assert (relu.family, relu.implementations, relu.precisions) == ("relu", ("thread_element", "torch"),
-                                                                   ("fp32", "fp64"))  # fmt: skip
+                                                                   ("fp32", "fp64"))
     assert (plan.kinds, plan.configurations, plan.rows) == (2, 12, 24)  # 6 draws of 2 variants, cold and warm
     assert plan.seconds == pytest.approx(2 * KIND_S + 12 * CONFIG_S)
     assert 0.5e3 <= relu.smallest_byte < relu.largest_byte <= 1e7
@@ -76,7 +76,7 @@ def test_families_are_measured_in_the_file_of_their_record() -> None:
     """What stands in analytic/families/X.py is measured in measure/families/X.py."""
     names = [item.name for item in pkgutil.iter_modules(records.__path__)]
     homes = {record.name: name for name in names
-             for record in importlib.import_module(f"{records.__name__}.{name}").FAMILIES}  # fmt: skip
+             for record in importlib.import_module(f"{records.__name__}.{name}").FAMILIES}
     for name, item in families.MEASURED.items():
         builders = {builder.__module__.rpartition(".")[2] for builder in item.builders.values()}
         assert builders == {homes[name]}, name

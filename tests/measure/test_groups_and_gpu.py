@@ -54,7 +54,7 @@ def test_configurations_of_a_unit_share_a_group() -> None:
     ("platform", "name"),
     [("h200", "NVIDIA H200"), ("h100-sxm", "NVIDIA H100 80GB HBM3"), ("a100-sxm", "NVIDIA A100-SXM4-80GB"),
      ("mi300x", "AMD Instinct MI300X"), ("mi250x-gcd", "AMD Instinct MI250X"), ("b200", "NVIDIA B200")],
-)  # fmt: skip
+)
 def test_the_right_gpu_is_taken(platform: str, name: str) -> None:
     require_platform(platform, name)
 
@@ -63,7 +63,7 @@ def test_the_right_gpu_is_taken(platform: str, name: str) -> None:
     ("platform", "name"),
     [("h200", "NVIDIA H100 80GB HBM3"), ("h100-sxm", "NVIDIA H200"), ("b200", "NVIDIA GB200"), ("h200", "NVIDIA GH200"),
      ("mi300x", "AMD Instinct MI300A"), ("a100-sxm", "NVIDIA A10")],
-)  # fmt: skip
+)
 def test_another_gpu_is_refused(platform: str, name: str) -> None:
     with pytest.raises(KernelcastError, match=platform):
         require_platform(platform, name)

@@ -25,7 +25,7 @@ HBM_BYTE_PER_S = 4.8e12  # datasheet
 COLUMNS = {
     "platform", "kernel", "precision", "params", "time_s", "statistic", "spread_s", "n_reps", "cache", "launches",
     "scope", "implementation", "group", "source", "license", "time_min_s",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,7 @@ def test_a_hang_on_a_full_disk_still_ends_the_process(tmp_path: Path) -> None:
     suite(tmp_path, 40, odd(666))
     ended = subprocess.run(command(tmp_path, "t.parquet", "--time-limit", "1s"), capture_output=True, text=True,
                            preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0)),
-                           timeout=60)  # fmt: skip
+                           timeout=60)
     assert ended.returncode == 2
     assert "gave no answer in 1 s: stopped; " in ended.stdout
     assert "t.journal.jsonl: cannot append" in ended.stdout
@@ -308,7 +308,7 @@ def test_a_file_system_that_takes_no_more_leaves_a_whole_journal(tmp_path: Path)
     """A real write that ends in the middle of a line: the torn line goes, the rest is kept and continued."""
     path, limit = suite(tmp_path, 60), 6000
     cut = subprocess.run(command(tmp_path, "t.parquet"), capture_output=True, text=True,
-                         preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)))  # fmt: skip
+                         preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)))
     assert cut.returncode == 2
     assert cut.stderr.count("error: ") == 1
     assert "cannot" in cut.stderr
@@ -364,10 +364,10 @@ def test_progress_tells_what_is_left(tmp_path: Path, paper: Any, monkeypatch: py
 def on_command_line(folder: Path, *more: str, stderr: int) -> subprocess.CompletedProcess[str]:
     """`kernelcast measure` on the paper GPU."""
     program = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import fake_suite; fake_suite.install(); "
-               "from kernelcast.service.cli.main import status_of; sys.exit(status_of())")  # fmt: skip
+               "from kernelcast.service.cli.main import status_of; sys.exit(status_of())")
     words = ["measure", "-p", "h200", "--suite", str(folder / "paper.yaml"), "--out", str(folder / "t.parquet"), *more]
     return subprocess.run([sys.executable, "-c", program, str(SCRIPT.parent), *words], stdout=subprocess.PIPE,
-                          stderr=stderr, text=True, env=os.environ | {"COLUMNS": "120", "TERM": "xterm"})  # fmt: skip
+                          stderr=stderr, text=True, env=os.environ | {"COLUMNS": "120", "TERM": "xterm"})
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
@@ -413,7 +413,7 @@ def test_lines_estimate_by_the_pace_of_the_phase() -> None:
     now, words = [0.0], []
     lines = Lines(words.append, every_s=10.0, clock=lambda: now[0])
     for at_s, phase, done in ((0, "kinds checked", 0), (50, "kinds checked", 1), (100, "configurations", 0),
-                              (105, "configurations", 50), (110, "configurations", 100)):  # fmt: skip
+                              (105, "configurations", 50), (110, "configurations", 100)):
         now[0] = at_s
         lines.step(phase, done, 400)
     # 399 kinds at 50 s each; then 300 configurations at 0.1 s each, 110 s after all began

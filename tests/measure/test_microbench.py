@@ -55,7 +55,7 @@ def fails(error: BaseException) -> Callable[..., Any]:
 
 def test_a_section_that_fails_is_named_and_the_others_go_on(tmp_path: Path, paper: Callable[..., None]) -> None:
     paper(first=lambda g, b: 1.0, two=fails(Skip("one device only")), memory=fails(RuntimeError("CUDA out of memory")),
-          last=lambda g, b: 2.0)  # fmt: skip
+          last=lambda g, b: 2.0)
     steps: list[tuple[str, int, int]] = []
     out = tmp_path / "micro.json"
     report = microbench.measure("h200", out, step=lambda *step: steps.append(step))

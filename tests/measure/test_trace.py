@@ -121,7 +121,7 @@ def test_the_first_tracer_that_sees_a_marker_is_taken_and_says_why_no_better_one
     found = open_tracer(device)
     assert isinstance(found, Fake)
     assert found.why == ("no records: libcupti.so: not there; "
-                         "no blind: it opens, but a kernel that was launched is not in its records")  # fmt: skip
+                         "no blind: it opens, but a kernel that was launched is not in its records")
     assert made[0].closed
     monkeypatch.setattr(tracers, "KINDS", (("good", Fake),))
     assert open_tracer(Device()).why == ""

@@ -26,21 +26,21 @@ DOC = (Path(__file__).parents[2] / "docs" / "published.md").read_text(encoding="
 TABLE_X = {  # Rodinia: B200, MI300A [%]
     "hotspot_1024": (31.0, 23.6), "hotspot_512": (15.4, 1.6), "bfs_1M": (44.9, 40.9), "backprop_65536": (33.0, 21.3),
     "pathfinder_1000": (0.4, 0.1), "srad_502": (0.5, 0.5), "streamcluster_1M": (12.4, 0.03),
-}  # fmt: skip
+}
 TABLE_XI = {  # SPEChpc Tiny: B200, MI300A [%]
     "lbm_t": (14.9, 0.1), "soma_t": (0.3, 1.3), "tealeaf_t": (0.2, 1.6), "clvleaf_t": (18.5, 1.5),
     "miniswp_t": (32.8, 0.8), "pot3d_t": (None, 7.0), "sph_exa_t": (0.03, 0.6), "hpgmgfv_t": (0.3, 0.8),
-}  # fmt: skip
+}
 TABLE_XII = {  # MI300A: error with first-principles inputs [%], FLOP ratio
     "lbm_t": (98.7, 0.121), "soma_t": (31.8, 1.065), "tealeaf_t": (98.4, 0.008), "clvleaf_t": (98.7, 0.013),
     "miniswp_t": (99.2, 0.001), "pot3d_t": (10.3, 0.961), "sph_exa_t": (94.0, 0.021), "hpgmgfv_t": (19.4, 0.800),
-}  # fmt: skip
+}
 CLASSES = {
     "hotspot_1024": "stencil", "hotspot_512": "stencil", "bfs_1M": "memory", "backprop_65536": "compute",
     "pathfinder_1000": "balanced", "srad_502": "balanced", "streamcluster_1M": "memory", "lbm_t": "memory",
     "soma_t": "balanced", "tealeaf_t": "memory", "clvleaf_t": "memory", "miniswp_t": "compute", "pot3d_t": "memory",
     "sph_exa_t": "balanced", "hpgmgfv_t": "memory",
-}  # fmt: skip
+}
 
 
 def printed(name: str) -> dict[tuple[str, str], float]:
@@ -190,7 +190,7 @@ def test_printed_ranges_are_those_of_the_equations_and_the_parameters_lie_in_the
                               "kernel_launch_latency": "launch_s", "sustained_hbm_bw": "sustained_hbm_b200"},
         "mi300a-as-published": {"mfma_utilisation": "mfma_utilisation", "coherence_latency": "coherence_s",
                                 "cross_xcd_latency": "cross_xcd_s", "kernel_launch_latency": "launch_s"},
-    }  # fmt: skip
+    }
     for name, parameters in inside.items():
         for parameter, key in parameters.items():
             assert ranges[key][0] <= load_platform(name).value(parameter) <= ranges[key][1], parameter

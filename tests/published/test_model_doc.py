@@ -23,7 +23,7 @@ NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 LINE = re.compile(rf"(\w+)\s*=\s*(.+?)(?:\s*=\s*({NUMBER})(?:\s+\S+)?)?\s*$")
 BINARY: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv
-}  # fmt: skip
+}
 CALLS: dict[str, Callable[..., float]] = {"max": max, "ceil": math.ceil}
 
 
@@ -81,7 +81,7 @@ def test_matrix_product() -> None:
     got = {name: float(value[0]) for name, value in (found.terms | found.details).items()}
     pairs = {"compute": "compute_s", "tail": "tail_s", "writeback": "writeback_s", "sync": "sync_s",
              "launch": "empty_kernel_duration", "waves": "waves", "ctas": "tiles", "k_tiles": "k_steps",
-             "hbm_traffic_byte": "hbm_byte", "l2_traffic_byte": "l2_byte", "bound_s": "bound_s"}  # fmt: skip
+             "hbm_traffic_byte": "hbm_byte", "l2_traffic_byte": "l2_byte", "bound_s": "bound_s"}
     for ours, written in pairs.items():
         assert got[ours] == pytest.approx((parameters | doc)[written], rel=1e-6), written
     assert got["memory_exposed"] == 0.0

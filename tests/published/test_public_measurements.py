@@ -15,11 +15,11 @@ READ = {  # blocks, loads -> (median ms, GB/s, % of 5300); 8 GiB
     ("256", "normal"): (2.165, 3968.4, 74.9), ("512", "normal"): (1.969, 4362.2, 82.3),
     ("1024", "normal"): (1.949, 4406.8, 83.1), ("256", "nt"): (2.103, 4084.8, 77.1),
     ("512", "nt"): (1.781, 4822.2, 91.0),
-}  # fmt: skip
+}
 GEMV = {"one_accumulator": (29.3, 1146, 23.8), "four_accumulators": (11.6, 2897, 60.1), "wide_loads": (9.5, 3523, 73.1)}
 DOT2 = {  # chain -> cycles an instruction, cycles an iteration, instructions an iteration
     "one dependent chain": (7.03, 7.03, 1), "two chains": (6.14, 12.28, 2), "with a multiply": (11.16, 22.32, 2),
-}  # fmt: skip
+}
 DOC = (Path(__file__).parents[2] / "docs" / "published.md").read_text(encoding="utf-8")
 PENNANT = {"t4": 40.9, "h100-pcie": 7.32}
 
@@ -39,7 +39,7 @@ def test_read_table_is_consistent_to_its_digits(case: tuple[str, str]) -> None:
 def test_read_curve_by_grid_size() -> None:
     """The 64-block row sets the bytes a block keeps in flight; the others are predicted by Little's law and HBM."""
     found = {segment.name: segment for segment in
-             workload_baseline(load_workload("mi300x-streaming-read"), MI300X).segments}  # fmt: skip
+             workload_baseline(load_workload("mi300x-streaming-read"), MI300X).segments}
     errors = {}
     for (blocks, loads), (milliseconds, _, _) in READ.items():
         name = f"blocks-{blocks}" + ("-nt" if loads == "nt" else "")
@@ -111,7 +111,7 @@ def test_course_gemm_as_a_workload_at_the_assumed_rates() -> None:
     platform = load_platform("h200").with_overrides(
         {"peak_fp16_matrix": "100 TFLOP/s", "sustained_fp16_matrix": "100 TFLOP/s", "dram_bandwidth": "2.5 TB/s",
          "hbm_peak_bw": "2.5 TB/s"}
-    )  # fmt: skip
+    )
     found = workload_baseline(load_workload("lesson-gemm-4096"), platform).segments[0]
     assert found.terms["compute"] == pytest.approx(1.374389e-3, rel=1e-6)
     assert found.details["memory_s"] == pytest.approx(40.27e-6, rel=1e-3)
@@ -138,7 +138,7 @@ def test_dot2_chains_are_consistent_and_documented(chain: str) -> None:
 
 def test_dot2_forwarding_is_worth_what_the_source_says() -> None:
     dependent, floor, mixed = (DOT2[chain][i] for chain, i in
-                               (("one dependent chain", 0), ("two chains", 0), ("with a multiply", 1)))  # fmt: skip
+                               (("one dependent chain", 0), ("two chains", 0), ("with a multiply", 1)))
     assert dependent - floor == pytest.approx(0.9, abs=0.05)  # "the dependency costs 0.9 cycles, not three"
     assert mixed - dependent == pytest.approx(15.3, abs=0.05)
     assert (mixed - dependent) / 3 == pytest.approx(5, abs=0.15)  # "five times what the table documents"

@@ -90,7 +90,7 @@ OURS: dict[str, tuple[str, Callable[[], float]]] = {
     "lesson-compute": ("s", lambda: float(naive_roofline(2 * 4096**3, 0.0, 100e12, 2.5e12))),
     "lesson-memory": ("s", lambda: float(naive_roofline(0.0, 3 * 4096**2 * 2, 100e12, 2.5e12))),
     "stream-b200": ("B/s", triad),
-}  # fmt: skip
+}
 
 
 def rows() -> dict[str, list[str]]:
@@ -119,6 +119,6 @@ def test_means_of_the_printed_rows_in_the_second_table() -> None:
 def test_ours_is_printed_to_its_last_digit_where_the_difference_is_the_point() -> None:
     """The worked example and its variants: 0.2 % apart at most, not the 5 % that a new measurement may move a rate."""
     for name in ("example-published", "example-even", "example-literal", "lesson-work", "lesson-bytes",
-                 "lesson-compute", "lesson-memory", "engine-input", "pair-traffic"):  # fmt: skip
+                 "lesson-compute", "lesson-memory", "engine-input", "pair-traffic"):
         unit, compute = OURS[name]
         assert compute() == pytest.approx(parse_quantity(rows()[name][4], unit), rel=1.5e-3), name

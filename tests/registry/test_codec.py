@@ -26,7 +26,7 @@ scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(a
 trees = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
     | st.tuples(inner, inner), max_leaves=12,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=80, deadline=None)

@@ -66,7 +66,7 @@ def test_exactly_one_model_carries_the_star(home: Path, shipped: Path, small_mod
     lines = [index.summary(entry) for entry in index.entries(PLATFORM)]
     assert [(line["name"], line["version"], line["champion"]) for line in lines] == [
         (NAME, "shipped", False), (NAME, "1", False), ("other", "1", True),
-    ]  # fmt: skip
+    ]
     assert all(line["fault"] is None and line["bytes"] > 1000 for line in lines)
 
 

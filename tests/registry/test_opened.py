@@ -89,7 +89,7 @@ def test_a_file_that_was_damaged_since_is_noticed(stored: Path, reads: list[Path
 
 
 def test_promoting_another_one_switches_at_once(stored: Path, small_model: Model, reads: list[Path], monkeypatch:
-                                                pytest.MonkeyPatch) -> None:  # fmt: skip
+                                                pytest.MonkeyPatch) -> None:
     assert ask().model == "kernelcast-t4@1"
     other = index.add_model(named(small_model, "other"))
     assert ask().model == "kernelcast-t4@1" and len(reads) == 1

@@ -37,7 +37,7 @@ def server(tmp_path: Path, empty_database: Path) -> Iterator[str]:
     uri = f"http://127.0.0.1:{free_port()}"
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", uri.rpartition(":")[2],
                "--workers", "1", "--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}",
-               "--artifacts-destination", str(folder / "artifacts")]  # fmt: skip
+               "--artifacts-destination", str(folder / "artifacts")]
     settings = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=settings, start_new_session=True)

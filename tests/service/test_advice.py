@@ -31,13 +31,13 @@ GEMM: dict[str, Any] = {"m": 4096, "n": 4097, "k": 4096, "precision": "bf16"}
 MATRIX: dict[str, Any] = {
     "rows": 10**6, "cols": 10**6, "nnz": 10**7, "row_max": 5000, "row_std": 50.0, "row_min": 1, "row_q1": 2,
     "row_median": 4, "row_q3": 6, "mean_col_distance": 3e5, "structure": "powerlaw",
-}  # fmt: skip
+}
 GRAPH: dict[str, Any] = {"nodes": 10**6, "edges": 10**7, "levels": 8, "max_degree": 50_000, "std_degree": 100.0,
-                         "structure": "rmat"}  # fmt: skip
+                         "structure": "rmat"}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "gemm": GEMM, "spmv_csr": MATRIX, "bfs": GRAPH, "softmax": {"rows": 4096, "cols": 4099, "cache": "cold"},
     "fft": {"n": 1021, "batch": 1000},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_parts_times_the_reference_give_the_learned_factor(h200: Model, family: 
 
 def test_what_is_said_of_inputs_is_theirs(h200: Model) -> None:
     words = {family: [part["word"] for part in told(h200, family, **QUESTIONS[family])[1]["learned"]["parts"]]
-             for family in ("spmv_csr", "bfs", "fft")}  # fmt: skip
+             for family in ("spmv_csr", "bfs", "fft")}
     assert {"row statistics", "structure of the input"} <= set(words["spmv_csr"][:3])
     assert words["bfs"][0] == "degree statistics" and words["fft"][0] == "prime factors"
 
@@ -141,7 +141,7 @@ def test_every_change_is_answered_as_if_it_had_been_asked_alone(h200: Model, fam
         if item["kind"] == "tile":
             continue
         again = predict(family, platform="h200", model=h200, precision=item["precision"], cache=found.cache,
-                        implementation=item["implementation"], **item["params"])  # fmt: skip
+                        implementation=item["implementation"], **item["params"])
         assert item["predicted_s"] == pytest.approx(again.predicted_s, rel=1e-5)
         assert (item["lower_s"], item["upper_s"]) == pytest.approx((again.lower_s, again.upper_s), rel=1e-5)
         assert item["in_domain"] == again.in_domain
@@ -230,7 +230,7 @@ def test_explain_shows_the_parts_and_the_changes(h200: Model) -> None:
     assert {"learned", "whatif", "said", "sensitivity"} <= set(facts)
     shown = printed(facts)
     for words in ("times as long as at n=4096", "because of alignment", "everything else", "within the band",
-                  "n=4104 (padded to a multiple of 8)", "precision: whether the result"):  # fmt: skip
+                  "n=4104 (padded to a multiple of 8)", "precision: whether the result"):
         assert words in shown
     _, bare = told(h200, "spmv_csr", rows=10**6, cols=10**6, nnz=10**7)
     assert NOTHING in printed(bare)

@@ -25,7 +25,7 @@ GEMM: dict[str, Any] = {"m": 1024, "n": 2048, "k": 512, "precision": "fp16"}
 FIELDS = (
     "platform", "kernel", "precision", "params", "implementation", "cache", "baseline_s", "predicted_s", "lower_s",
     "upper_s", "level", "in_domain", "note", "route", "model", "terms", "bound", "parameters",
-)  # fmt: skip
+)
 
 
 def ask(family: str = "gemm", platform: str = "t4", **given: Any) -> Prediction:
@@ -174,7 +174,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "unknown override": ({"overrides": {"hbm_peek_bw": 1}}, "hbm_peak_bw"),
     "wrong unit": ({"overrides": {"hbm_peak_bw": "4 GB"}}, "dimension"),
     "unknown model": ({"model": "nobody"}, "nobody"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -51,12 +51,12 @@ def test_a_bad_row_says_why_and_spoils_no_other(stored: Path) -> None:
         ("gemm", "fp16", '{"m":"many","n":2,"k":2}'), ("gemm", "fp8", '{"m":4,"n":2,"k":2}'),
         ("what", "fp32", "{}"), ("what", "fp32", '{"bytes":1000000}'), ("segment", "fp32", '{"name":"k"}'),
         ("gemm", "fp12", '{"m":4,"n":2,"k":2}'), ("gemm", "fp16", '{"m":1e200,"n":1e200,"k":2}'),
-    )  # fmt: skip
+    )
     done = predict_runs(frame)
     assert done["predicted_s"].notna().tolist() == [True, *[False] * 5, True, *[False] * 3]
     assert done["upper_s"].notna().tolist() == done["predicted_s"].notna().tolist()
     for row, words in {1: "'m'", 2: "'k' is missing", 3: "not a number", 4: "fp8", 5: "no counted bytes", 7: "refused",
-                       8: "fp12", 9: "too large"}.items():  # fmt: skip
+                       8: "fp12", 9: "too large"}.items():
         assert words in done["note"].iloc[row], (row, done["note"].iloc[row])
     assert not done["in_domain"].iloc[1:].any()
     assert done["predicted_s"].iloc[0] == predict_runs(table(GOOD))["predicted_s"].iloc[0]
@@ -70,7 +70,7 @@ def test_faults_are_those_that_a_single_question_raises(home: Path) -> None:
 
 def test_counts_may_lie_in_the_params_or_in_columns_of_their_own(home: Path, unshipped: None) -> None:
     done = predict_runs(table(("k", "fp32", "{}"), ("k", "fp32", '{"bytes":1e8,"flops":1e6}'), bytes=[1e8, None],
-                              flops=[1e6, None]))  # fmt: skip
+                              flops=[1e6, None]))
     assert done["predicted_s"].iloc[0] == done["predicted_s"].iloc[1] > 0
 
 
@@ -99,7 +99,7 @@ def test_an_unbounded_band_is_empty(stored: Path) -> None:
     ({"params": "not json"}, "JSON"),
     ({"params": '{"m": NaN}'}, "NaN"),
     ({"kernel": ""}, "kernel"),
-])  # fmt: skip
+])
 def test_a_row_that_is_no_run_is_an_error_unless_skipped(home: Path, change: dict[str, str], message: str) -> None:
     frame = pd.concat([table(GOOD), table(GOOD).assign(**change)], ignore_index=True)
     with pytest.raises(InputError, match=message):
@@ -121,7 +121,7 @@ def test_the_whole_training_table_at_once(stored: Path, small_model: Model, smal
 
 def test_an_unknown_cache_state_is_predicted_warm_with_a_band_that_holds_a_cold_call(home: Path) -> None:
     frame = pd.DataFrame({"platform": "h200", "kernel": "vector_add", "precision": "fp32", "params": '{"n":3000000}',
-                          "implementation": "torch", "cache": ["warm", "cold", "unknown"]})  # fmt: skip
+                          "implementation": "torch", "cache": ["warm", "cold", "unknown"]})
     warm, cold, unknown = predict_runs(frame).to_dict("records")
     assert unknown["predicted_s"] == pytest.approx(warm["predicted_s"], rel=1e-6)
     assert unknown["upper_s"] == pytest.approx(cold["upper_s"], rel=1e-6) and cold["upper_s"] > warm["upper_s"]
@@ -131,7 +131,7 @@ def test_an_unknown_cache_state_is_predicted_warm_with_a_band_that_holds_a_cold_
 
 def test_a_wall_time_reaches_as_far_as_the_host_may_add_and_transfers_claim_nothing(home: Path) -> None:
     frame = pd.DataFrame({"platform": "h200", "kernel": "vector_add", "precision": "fp32", "params": '{"n":3000000}',
-                          "implementation": "torch", "scope": ["kernel", "wall", "kernel+transfers"]})  # fmt: skip
+                          "implementation": "torch", "scope": ["kernel", "wall", "kernel+transfers"]})
     kernel, wall, moved = predict_runs(frame).to_dict("records")
     assert wall["predicted_s"] == kernel["predicted_s"] and wall["lower_s"] == kernel["lower_s"]
     assert 1e-6 < wall["upper_s"] - kernel["upper_s"] < 1e-5 and wall["note"].startswith("wall time: ")

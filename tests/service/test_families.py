@@ -42,7 +42,7 @@ def test_implementations_are_those_the_champions_were_trained_on() -> None:
 
 def test_records_are_read_without_xgboost() -> None:
     code = ("import sys\nfrom kernelcast.service.families import families\nassert families('gemm')['implementations']\n"
-            "print([name for name in ('xgboost', 'pandas', 'sklearn', 'mlflow') if name in sys.modules])")  # fmt: skip
+            "print([name for name in ('xgboost', 'pandas', 'sklearn', 'mlflow') if name in sys.modules])")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
@@ -82,11 +82,11 @@ def test_the_command_shows_the_record_and_lists_all(capsys: pytest.CaptureFixtur
 
 def test_case_of_an_implementation_costs_nothing(home: Any) -> None:
     plain, loud = (kc.predict("gemm", platform="h200", precision="bf16", implementation=name, **GEMM)
-                   for name in ("cublas", "cuBLAS"))  # fmt: skip
+                   for name in ("cublas", "cuBLAS"))
     assert (loud.implementation, loud.predicted_s, loud.upper_s) == ("cublas", plain.predicted_s, plain.upper_s)
     assert loud.note == plain.note == "" and loud.in_domain
     frame = pd.DataFrame({"platform": "h200", "kernel": "gemm", "precision": "bf16", "params": json.dumps(GEMM),
-                          "implementation": ["cublas", "CUBLAS"]})  # fmt: skip
+                          "implementation": ["cublas", "CUBLAS"]})
     done = kc.predict_runs(frame)
     assert done["upper_s"].nunique() == 1 and done["note"].tolist() == ["", ""]
 
@@ -98,7 +98,7 @@ def test_a_mistyped_implementation_is_refused_another_ones_is_told_what_is_known
     assert "implementations known of gather: thread_element, torch" in other.note and not other.in_domain
     # a table may hold anybody's
     frame = pd.DataFrame({"platform": "h200", "kernel": "gemm", "precision": "bf16", "params": [json.dumps(GEMM)],
-                          "implementation": "cublass"})  # fmt: skip
+                          "implementation": "cublass"})
     assert "not in training (did you mean cublas," in kc.predict_runs(frame)["note"][0]
 
 

@@ -19,7 +19,7 @@ POINT = Point("gemm 8192", 1.1e12, 4.03e8, 1.4e-3, 1.3e-3, 1.5e-3)
 def test_ceilings_of_a_platform() -> None:
     found = {roof.label: roof.rate for roof in roofs(load_platform("mi300x"), "fp64")}
     assert set(found) == {"fp64 matrix peak", "fp64 matrix sustained", "fp64 vector peak", "fp64 vector sustained",
-                          "HBM peak", "HBM sustained", "LLC", "L2"}  # fmt: skip
+                          "HBM peak", "HBM sustained", "LLC", "L2"}
     assert found["HBM sustained"] < found["HBM peak"] < found["LLC"] < found["L2"]
     assert found["fp64 vector peak"] == load_platform("mi300x").value("peak_fp64_vector")
     assert "L2" in {roof.label for roof in roofs(load_platform("h200"), "bf16")}

@@ -51,11 +51,11 @@ def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
             if name in low:
                 low[name], high[name] = min(low[name], float(a)), max(high[name], float(b))
     return Domain(own.names, np.array([low[n] for n in own.names]), np.array([high[n] for n in own.names]),
-                  own.precisions, own.implementations)  # fmt: skip
+                  own.precisions, own.implementations)
 
 
 def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any], sources: Sequence[FamilyModel],
-            family: str, encoder: Encoder, rows: Across | None, compute_units: float) -> Few:  # fmt: skip
+            family: str, encoder: Encoder, rows: Across | None, compute_units: float) -> Few:
     terms = np.concatenate([contributions(sources, part, compute_units) for part in parts])
     prior = prior_multipliers(sources, terms.shape[1])
     prior_log = np.log(np.maximum(terms @ prior, 1e-9))
@@ -96,7 +96,7 @@ class _Adapted:
 
 
 def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[Any], sources: list[FamilyModel],
-          origin: str, rows: Across | None) -> _Task:  # fmt: skip
+          origin: str, rows: Across | None) -> _Task:
     reference = reference_implementations(groups)
     parts = [part_of(g, reference) for g in groups]
     encoder = Encoder.fit([*(p.rows for p in parts), *(p.rows for p in (rows.parts if rows else ()))])
@@ -113,7 +113,7 @@ def _finish(task: _Task, found: Correction) -> _Adapted:
                           len(few.log_time), _words(len(few.log_time), task.origin, found), sources=task.sources,
                           compute_units=task.compute_units, multipliers=found.multipliers, process=found.process,
                           joint=found.joint, network=found.network, joint_share=found.joint_share, kind=found.kind,
-                          share=found.share)  # fmt: skip
+                          share=found.share)
     analytic = few.log_time - np.log(np.concatenate([p.analytic_s for p in task.parts]))
     return _Adapted(model, task.parts, found.error, found.scores, analytic)
 
@@ -137,7 +137,7 @@ def _words(rows: int, origin: str, found: Correction) -> str:
 
 def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Sequence[Model] | None = None, *,
                 source_rows: pd.DataFrame | None = None, platforms: Mapping[str, Platform] | None = None,
-                name: str | None = None, seed: int = 0) -> Model:  # fmt: skip
+                name: str | None = None, seed: int = 0) -> Model:
     """A model of `platform` from a few runs of it.
 
     few: run table (rows of other platforms are left out). source: models of other platforms (or the one across
@@ -167,7 +167,7 @@ def adapt_model(few: pd.DataFrame, platform: Platform | str, source: Model | Seq
 
 
 def _source_rows(frame: pd.DataFrame | None, target: str, known: Mapping[str, Platform], seed: int
-                 ) -> dict[str, Across]:  # fmt: skip
+                 ) -> dict[str, Across]:
     if frame is None:
         return {}
     other = frame[frame["platform"].astype(str) != target]
@@ -176,7 +176,7 @@ def _source_rows(frame: pd.DataFrame | None, target: str, known: Mapping[str, Pl
 
 
 def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], seed: int
-             ) -> tuple[list[FamilyModel], str]:  # fmt: skip
+             ) -> tuple[list[FamilyModel], str]:
     having = [model for model in models if family in model.families]
     if having:
         return [model.families[family] for model in having], " and ".join(model.name for model in having)
@@ -186,7 +186,7 @@ def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], s
 
 
 def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequence[Model], refused: int, seed: int
-              ) -> Model:  # fmt: skip
+              ) -> Model:
     """Families, the sources' families that no run was made of, and bands from the errors of left-out runs."""
     families: dict[str, FamilyModel] = {item.model.family: item.model for item in done}
     for model in models:
@@ -198,7 +198,7 @@ def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequen
     size = {item.model.family: np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in done}
     whole = float(np.median(np.concatenate(list(size.values()))))
     typical = {f: float((np.median(v) * len(v) + whole * TYPICAL_ROWS) / (len(v) + TYPICAL_ROWS))
-               for f, v in size.items()}  # fmt: skip
+               for f, v in size.items()}
     typical[""] = max(whole, *typical.values())
     error = np.concatenate([item.error for item in done])
     label = np.concatenate([np.full(len(item.error), item.model.family) for item in done])
@@ -206,13 +206,13 @@ def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequen
     difficulty = models[0].difficulty if len(models) == 1 else None
     left_out = {item.model.family: {"kind": item.model.kind, "rows": len(item.error),
                                     **{name: 100.0 * value for name, value in item.scores.items()}}
-                for item in done}  # fmt: skip
+                for item in done}
     at = np.concatenate([part.index for item in done for part in item.parts])
     meta: Meta = {"rows": len(error), "refused": refused, "seed": seed, "folds": 0, "left_out": left_out,
-            "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error}}  # fmt: skip
+            "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error}}
     bands = fit_bands(error, np.ones(len(error)), label)
     model = Model(platform, name, families, difficulty, typical, bands, analytic, meta)
     sigma = [model.sigma(item.model.family, part, *reversed(item.model.log_correction(part)))
-             for item in done for part in item.parts]  # fmt: skip
+             for item in done for part in item.parts]
     model.bands = fit_bands(error, np.concatenate(sigma), label)
     return model

@@ -31,7 +31,7 @@ def process_scales(names: list[str], sizes: list[str]) -> Floats:
     return np.array([
         OCTAVES if name in wanted else SHARE if name.startswith("share_") else LABEL if "=" in name else 0.0
         for name in names
-    ])  # fmt: skip
+    ])
 
 
 def shares_of(terms: Floats) -> Floats:
@@ -50,7 +50,7 @@ def _asked(terms: Floats, rows: Rows) -> Asked:
     )
     return Asked(launch, compute, memory, chain, baseline, two_to("log2_flop", 0.0), two_to("log2_byte"),
                  two_to("log2_reread", 0.0), two_to("log2_working_set"), two_to("log2_set_over_cache"),
-                 two_to("log2_threads_per_unit"))  # fmt: skip
+                 two_to("log2_threads_per_unit"))
 
 
 def few_terms(terms: Floats, rows: Rows, compute_units: float) -> Floats:

@@ -106,7 +106,7 @@ class Correction:
 
 
 def pulled_multipliers(terms: Floats, time_s: Floats, prior: Floats, pull: float = PULL, unseen: float = UNSEEN
-                       ) -> Floats:  # fmt: skip
+                       ) -> Floats:
     """Non-negative u of T ≈ Σ uⱼ·termⱼ by relative least squares, pulled to `prior` (terms,).
 
     terms: (n, terms) [s]; one that the rows do not show stays at its prior. The pull is as strong as the term's mean
@@ -214,7 +214,7 @@ def correct_alone(few: Mapping[str, Few], seed: int) -> dict[str, Correction]:
     """
     whole = {family: _alone(item, seed) for family, item in few.items()}
     typical = [float(np.median(np.abs(np.concatenate(list(errors))))) for errors in
-               ((item.as_is for item in few.values()), (item.error for item in whole.values()))]  # fmt: skip
+               ((item.as_is for item in few.values()), (item.error for item in whole.values()))]
     gain = 1.0 if typical[1] <= typical[0] else DOUBTFUL
     return {family: as_far_as_it_holds(item, few[family].as_is, gain) for family, item in whole.items()}
 
@@ -247,4 +247,4 @@ def _alone(few: Few, seed: int) -> Correction:
     process, _ = fit_few_process(few.x, bare, few.log_time - base, few.scales, search=len(few.x) >= FEW)
     error = _left_out(few, seed, predict)
     return Correction(ALONE, error, {AS_IS: mape_of_log(few.as_is), ALONE: mape_of_log(error)}, multipliers,
-                      replace(process, alpha=ALONE_PROCESS * process.alpha))  # fmt: skip
+                      replace(process, alpha=ALONE_PROCESS * process.alpha))

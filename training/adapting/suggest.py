@@ -55,7 +55,7 @@ class _Pool:
 
 def suggest(platform: Platform | str, n: int, source: Model | None = None, candidates: pd.DataFrame | None = None, *,
             measured: pd.DataFrame | None = None, platforms: Mapping[str, Platform] | None = None, seed: int = 0
-            ) -> pd.DataFrame:  # fmt: skip
+            ) -> pd.DataFrame:
     """The n candidates to measure on `platform`, most telling first, as a run table without times.
 
     candidates: rows with kernel, precision, params (times are not looked at; default: `candidate_pool`). measured: runs
@@ -99,7 +99,7 @@ def _pool(family: str, groups: list[Group], before: int, rng: np.random.Generato
     sizes = {f"log2_{p.name}" for p in FAMILIES[family].params if p.kind in ("size", "real")}
     scales = np.array([
         OCTAVES if name in sizes else LABEL if name.startswith("precision=") else 0.0 for name in encoder.columns
-    ])  # fmt: skip
+    ])
     columns = np.flatnonzero((scales > 0.0) & np.isfinite(x).any(axis=0))
     z = scaled_rows(x, columns, scales[columns])
     square = square_distance(z, z, np.ones(len(columns)))
@@ -145,7 +145,7 @@ def candidate_pool(platform: str, most: int = POOL, seed: int = 0) -> pd.DataFra
 
 
 def suggestion_gain(pool: pd.DataFrame, test: pd.DataFrame, platform: Platform | str, n: int,
-                    source: Model | None = None, *, seeds: int = 20, share: float = 0.5) -> dict[str, Any]:  # fmt: skip
+                    source: Model | None = None, *, seeds: int = 20, share: float = 0.5) -> dict[str, Any]:
     """Suggested against random runs at equal count: mean error [%] on `test` after adapting with either, over seeds.
 
     Each seed offers another random half (`share`) of the pool to both; suggestions are drawn from it without looking at
@@ -166,7 +166,7 @@ def suggestion_gain(pool: pd.DataFrame, test: pd.DataFrame, platform: Platform |
         asked = suggest(target, n, source, offer, seed=seed)
         keys = [c for c in KEYS if c in offer]
         picks = {"suggested": asked[keys].merge(offer, on=keys, how="left"),
-                 "random": offer.sample(n, random_state=1000 + seed)}  # fmt: skip
+                 "random": offer.sample(n, random_state=1000 + seed)}
         for name, few in picks.items():
             found = adapt_model(few, target, source, seed=seed).predict(described).predicted_s
             error = relative_error(found, measured)
@@ -177,4 +177,4 @@ def suggestion_gain(pool: pd.DataFrame, test: pd.DataFrame, platform: Platform |
         p = float(wilcoxon(ours, chance, alternative="less").pvalue)
     return {"platform": target.id, "n": n, "seeds": seeds, "suggested": float(ours.mean()),
             "random": float(chance.mean()), "wins": int((ours < chance).sum()), "p_value": p,
-            "scores": scores}  # fmt: skip
+            "scores": scores}

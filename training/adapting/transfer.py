@@ -44,12 +44,12 @@ MOST_SCORES = 300
 ABSOLUTE = frozenset({
     "log2_base", "log2_flop", "log2_byte", "log2_reread", "log2_working_set", "log2_mn", "log2_waves",
     "log2_threads_per_unit",
-})  # fmt: skip
+})
 """Columns that are an amount or a time: the same value is small work on one platform and large on another."""
 TREES: dict[str, Any] = {
     "objective": "reg:squarederror", "grow_policy": "depthwise", "max_depth": 7, "max_leaves": 0, "max_bin": 128,
     "min_child_weight": 2.0, "subsample": 0.8, "colsample_bynode": 0.5,
-}  # fmt: skip
+}
 ROUNDS = 250
 NETWORK_FROM = 1000
 """Rows from which on a network may join the trees."""
@@ -75,7 +75,7 @@ class Across:
 
     def _of(self, keep: Sequence[int]) -> Across:
         return replace(self, parts=tuple(self.parts[i] for i in keep), times=tuple(self.times[i] for i in keep),
-                       platforms=tuple(self.platforms[i] for i in keep))  # fmt: skip
+                       platforms=tuple(self.platforms[i] for i in keep))
 
     @property
     def rows(self) -> int:
@@ -84,11 +84,11 @@ class Across:
     def stacked(self) -> tuple[Floats, NDArray[Any], Floats]:
         """(terms, regime, time [s]) of all rows."""
         return (np.concatenate([p.terms for p in self.parts]), np.concatenate([p.regime for p in self.parts]),
-                np.concatenate(self.times))  # fmt: skip
+                np.concatenate(self.times))
 
 
 def across_platforms(frame: pd.DataFrame, platforms: Mapping[str, Platform] | None = None, *, most: int = MOST_ROWS,
-                     seed: int = 0) -> dict[str, Across]:  # fmt: skip
+                     seed: int = 0) -> dict[str, Across]:
     """Described rows of a table of several platforms by family, at most `most` of each family and platform."""
     frame = frame.reset_index(drop=True)
     keys = [frame["platform"].astype(str), frame["kernel"].astype(str)]
@@ -106,7 +106,7 @@ def across_platforms(frame: pd.DataFrame, platforms: Mapping[str, Platform] | No
         reference = reference_implementations(groups)
         parts = tuple(part_of(group, reference) for group in groups)
         out[family] = Across(family, parts, tuple(time_s[p.index] for p in parts),
-                             tuple(str(name_of[p.index[0]]) for p in parts), reference)  # fmt: skip
+                             tuple(str(name_of[p.index[0]]) for p in parts), reference)
     return out
 
 
@@ -115,7 +115,7 @@ KINDS = ("trees", "multipliers", "baseline")
 
 
 def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str = "trees", epochs: int = 0
-               ) -> FamilyModel:  # fmt: skip
+               ) -> FamilyModel:
     """One family on several platforms: pooled multipliers, trees on dimensionless columns; less by `kind` of KINDS.
 
     epochs: of a network beside the trees, where there are rows enough for one.
@@ -143,7 +143,7 @@ def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str =
 _CARRIED = {
     "trees": "one model across", "multipliers": "analytic terms calibrated across",
     "baseline": "the analytic baseline, which nothing learned improved across",
-}  # fmt: skip
+}
 
 
 def _plain() -> Calibration:
@@ -222,7 +222,7 @@ def _loss(left: Sequence[LeftOut]) -> float:
 def _typical(left: Sequence[LeftOut]) -> dict[str, float]:
     size = {family: np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0)
                                     for item in left if item.family == family])
-            for family in {item.family for item in left}}  # fmt: skip
+            for family in {item.family for item in left}}
     typical = {family: float(np.median(values)) for family, values in size.items()}
     # a family that could not be left out is taken for as hard as the hardest that could
     return typical | {"": max(typical.values(), default=float(np.log(0.5)))}
@@ -234,7 +234,7 @@ def _difficulty_matrix(item: LeftOut, typical: dict[str, float]) -> Floats:
         difficulty_rows(part.rows, typical_of(typical, item.family, part.regime), np.zeros(len(t)),
                         item.correction[end - len(t):end])
         for part, t, end in zip(item.rows.parts, item.rows.times, ends, strict=True)
-    ])  # fmt: skip
+    ])
 
 
 def _calibrated_bands(left: Sequence[LeftOut], typical: dict[str, float], seed: int) -> tuple[Any, Bands]:
@@ -249,7 +249,7 @@ def _calibrated_bands(left: Sequence[LeftOut], typical: dict[str, float], seed: 
         kept = [i for i, name in enumerate(names) if name != skip]
         x, y = np.concatenate([matrices[i] for i in kept]), np.concatenate([sizes[i] for i in kept])
         return fit_booster(x, y, seed, rounds=80, objective="reg:squarederror", grow_policy="depthwise", max_depth=3,
-                           max_leaves=0, learning_rate=0.05, min_child_weight=50, subsample=0.7)  # fmt: skip
+                           max_leaves=0, learning_rate=0.05, min_child_weight=50, subsample=0.7)
 
     scores: dict[str, dict[str, Floats]] = {}
     for name in sorted(set(names)):
@@ -272,7 +272,7 @@ def _thin(scores: Floats) -> Floats:
 
 
 def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | None = None, name: str = TRANSFER,
-                 seed: int = 0, most: int = MOST_ROWS, rounds: int = ROUNDS) -> Model:  # fmt: skip
+                 seed: int = 0, most: int = MOST_ROWS, rounds: int = ROUNDS) -> Model:
     """The model across platforms of a run table of several of them. InputError where there are fewer than two.
 
     `meta["left_out"]` holds the error of each family on each platform when that platform was left out.
@@ -289,7 +289,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
     difficulty, bands = _calibrated_bands(left, typical, seed)
     kinds = {item.family: item.kind for item in left}
     families = {family: fit_across(rows, seed, rounds, kind=kinds.get(family, "baseline"))
-                for family, rows in sorted(table.items())}  # fmt: skip
+                for family, rows in sorted(table.items())}
     for family in set(families) - set(kinds):
         families[family].note = (
             f"no run of this platform in training, and {family} only on {table[family].platforms[0]}: the analytic "
@@ -298,7 +298,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
     analytic = np.concatenate([
         np.abs(to_residual(t, p.analytic_s))
         for rows in table.values() for p, t in zip(rows.parts, rows.times, strict=True)
-    ])  # fmt: skip
+    ])
     meta: Meta = {
         "rows": sum(rows.rows for rows in table.values()), "refused": 0, "seed": seed, "folds": 0, "platforms": known,
         "unseen_platform": True,
@@ -306,7 +306,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
         "kinds": kinds,
         "left_out": {family: {item.platform: _score(item.error) for item in left if item.family == family}
                      for family in {item.family for item in left}},
-    }  # fmt: skip
+    }
     return Model(TRANSFER, name, families, difficulty, typical, bands, _thin(analytic), meta)
 
 
@@ -322,7 +322,7 @@ def _score(error: Floats) -> dict[str, float]:
 
 
 def unseen_platform(frame: pd.DataFrame, platform: str, *, test: pd.DataFrame | None = None, level: float = 0.9,
-                    seed: int = 0, most: int = MOST_ROWS) -> dict[str, Any]:  # fmt: skip
+                    seed: int = 0, most: int = MOST_ROWS) -> dict[str, Any]:
     """Train and calibrate without `platform`, predict it: errors, coverage and width on a GPU that was never seen.
 
     test: the rows to score (default: those of `platform` in `frame`); give rows whose groups are not in `frame` to have
@@ -344,4 +344,4 @@ def unseen_platform(frame: pd.DataFrame, platform: str, *, test: pd.DataFrame | 
         **summary(found.predicted_s[ok], measured), "coverage": covered, "level": level,
         "median_half_width": float(np.median(half)), "analytic": summary(described.baseline_s[ok], measured),
         "naive_roofline": summary(described.naive_s[ok], measured),
-    }  # fmt: skip
+    }

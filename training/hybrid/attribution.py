@@ -58,7 +58,7 @@ class Attribution:
             columns.setdefault(cause.word, []).extend(cause.columns)
         return Attribution(self.total_log, other.reference_log, _sorted(
             [Cause(word, log, tuple(dict.fromkeys(columns[word]))) for word, log in logs.items()]
-        ))  # fmt: skip
+        ))
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _players(family: str, asked: Part, reference: Part) -> dict[str, tuple[str, 
     differs = ~((ours == theirs) | (np.isnan(ours) & np.isnan(theirs))).all(axis=0)
     names = [name for name, differ in zip(asked.rows.names, differs, strict=True) if differ]
     names += [name for name, labels in asked.rows.categories.items()
-              if (labels.astype(str) != reference.rows.categories[name].astype(str)).any()]  # fmt: skip
+              if (labels.astype(str) != reference.rows.categories[name].astype(str)).any()]
     out: dict[str, list[str]] = {}
     for name in names:
         out.setdefault(word_of(name, family), []).append(name)
@@ -185,11 +185,11 @@ def _mixed(family: str, asked: Part, reference: Part, words: Sequence[str], mask
     of_column = np.array([player.get(word_of(name, family), len(words)) for name in asked.rows.names], dtype=np.intp)
     values = np.where(chosen[:, of_column], ours, theirs[back])
     labels = {name: np.where(taken(name), cells.astype(str), reference.rows.categories[name].astype(str)[back])
-              for name, cells in asked.rows.categories.items()}  # fmt: skip
+              for name, cells in asked.rows.categories.items()}
     work = chosen[:, player.get(WORK, len(words))]
     return Part(
         np.arange(len(back)), Rows(asked.rows.names, values, labels),
         np.where(work[:, None], asked.terms, reference.terms[back]),
         np.where(work, asked.analytic_s, reference.analytic_s[back]),
         np.char.add(np.char.add(labels["implementation"], "|"), labels["precision"]),
-    )  # fmt: skip
+    )

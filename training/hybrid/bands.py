@@ -37,7 +37,7 @@ class Bands:
     by_class: dict[str, Floats] = field(default_factory=dict)
 
     def half_width(self, sigma: Floats, family: NDArray[Any], level: float, regime: NDArray[Any] | None = None
-                   ) -> tuple[Floats, NDArray[np.bool_]]:  # fmt: skip
+                   ) -> tuple[Floats, NDArray[np.bool_]]:
         """Half-width of the log-time band of each row, and where the pooled scores were used.
 
         sigma: difficulty (n,); family, regime: labels (n,). Infinite where there are too few scores for the level.
@@ -89,7 +89,7 @@ def class_labels(family: NDArray[Any], regime: NDArray[Any] | None) -> NDArray[A
 
 
 def fit_bands(residual: Floats, sigma: Floats, family: NDArray[Any], regime: NDArray[Any] | None = None,
-              group: NDArray[Any] | None = None) -> Bands:  # fmt: skip
+              group: NDArray[Any] | None = None) -> Bands:
     """Scores of calibration rows: out-of-fold residual and difficulty (n,), labels of family, regime and group (n,).
 
     With groups every group counts the same, however many rows it has, and one group more than was seen is taken to be
@@ -146,7 +146,7 @@ def _scores_without_label(model: LearnedFamily, parts: Sequence[Part], time_s: F
     error = np.concatenate([
         to_residual(time_s[part.index], model.calibrated_s(masked)) - model.log_correction(masked)[0]
         for part in parts for masked in [unlabelled(part)]
-    ])  # fmt: skip
+    ])
     at = midpoints(OF_IMPLEMENTATION)
     return np.concatenate([np.quantile(np.abs(error[names == name]), at) for name in known])
 
@@ -158,11 +158,11 @@ def bands_without_label(learned: Iterable[tuple[LearnedFamily, Sequence[Part]]],
     with one implementation tell nothing of that; they take the pooled scores, to which every family adds alike.
     """
     own = {model.family: _scores_without_label(model, [_few(part) for part in parts], time_s)
-           for model, parts in learned}  # fmt: skip
+           for model, parts in learned}
     own = {family: scores for family, scores in own.items() if len(scores) >= FEWEST_SCORES}
     pooled = [np.quantile(scores, midpoints(OF_IMPLEMENTATION)) for scores in own.values()]
     return Bands(sorted_scores(np.concatenate([*pooled, np.zeros(0)])),
-                 {family: sorted_scores(scores) for family, scores in own.items()})  # fmt: skip
+                 {family: sorted_scores(scores) for family, scores in own.items()})
 
 
 def _few(part: Part) -> Part:

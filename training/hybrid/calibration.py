@@ -37,7 +37,7 @@ def term_matrix(base: Baseline) -> Floats:
     columns = (
         np.full(n, MICROSECOND), launch, compute, memory, details.get("cache_s", zero), details.get("chain_s", zero),
         base.time_s, details.get("cold_start_s", zero), details.get("rounds_s", zero), details.get("unit_s", zero),
-    )  # fmt: skip
+    )
     return np.column_stack([np.broadcast_to(c, (n,)) for c in columns])
 
 
@@ -97,7 +97,7 @@ def fit_calibration(terms: Floats, regime: NDArray[Any], time_s: Floats) -> Cali
     regime = regime.astype(str)
     whole = _solve(terms, time_s)
     enough = [str(label) for label, count in zip(*np.unique(regime, return_counts=True), strict=True)
-              if count >= FEWEST_ROWS]  # fmt: skip
+              if count >= FEWEST_ROWS]
     rows = {label: (terms[regime == label], time_s[regime == label]) for label in enough}
     regimes = {label: _solve(*own) for label, own in rows.items()}
     known = {label: _known(regimes[label], *own) for label, own in rows.items()}

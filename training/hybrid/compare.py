@@ -40,7 +40,7 @@ def _frame_part(frame: pd.DataFrame, keep: NDArray[np.bool_]) -> pd.DataFrame:
 
 
 def compare_split(frame: pd.DataFrame, *, fraction: float = 0.2, seed: int = 0, level: float = 0.9,
-                  quick: bool = False, progress: Progress | None = None) -> Comparison:  # fmt: skip
+                  quick: bool = False, progress: Progress | None = None) -> Comparison:
     """Train on four fifths of the groups of each platform, score every method on the fifth that was held out.
 
     frame: a validated run table with `group`. Baselines see the same training rows as the hybrid. InputError where
@@ -50,13 +50,13 @@ def compare_split(frame: pd.DataFrame, *, fraction: float = 0.2, seed: int = 0, 
     if test.all() or not test.any():
         groups = frame["group"].nunique()
         raise InputError(f"{len(frame)} rows of {groups} group{'s' if groups > 1 else ''} are too few to hold a fifth "
-                         "of the groups out and train on the rest; give more, or name a model to score")  # fmt: skip
+                         "of the groups out and train on the rest; give more, or name a model to score")
     train, held = _frame_part(frame, ~test), _frame_part(frame, test)
     return _compare(train, held, split_note(fraction, seed), None, level, progress, quick)
 
 
 def compare_model(frame: pd.DataFrame, model: Model, train: pd.DataFrame | None = None, *, level: float = 0.9,
-                  split: str | None = None) -> Comparison:  # fmt: skip
+                  split: str | None = None) -> Comparison:
     """Score a trained model on a table. Rows of groups it was trained on must be left out by the caller.
 
     train: the rows the nearest-utilisation baseline may look at; without them it is not reported.
@@ -65,7 +65,7 @@ def compare_model(frame: pd.DataFrame, model: Model, train: pd.DataFrame | None 
 
 
 def _compare(train: pd.DataFrame | None, test: pd.DataFrame, split: str, model: Model | None, level: float,
-             progress: Progress | None, quick: bool = False) -> Comparison:  # fmt: skip
+             progress: Progress | None, quick: bool = False) -> Comparison:
     import pandas as pd
 
     records: list[dict[str, Any]] = []
@@ -95,7 +95,7 @@ def _methods(test: pd.DataFrame, train: pd.DataFrame | None, model: Model, level
         naive_roofline=described.naive_s, analytic=described.baseline_s, calibrated_analytic=predicted.calibrated_s,
         nearest_utilisation=nearest, hybrid=predicted.predicted_s, predicted_s=predicted.predicted_s,
         lower_s=predicted.lower_s, upper_s=predicted.upper_s, in_domain=predicted.in_domain, note=predicted.note,
-    )  # fmt: skip
+    )
     return table[np.isfinite(predicted.predicted_s)].reset_index(drop=True)
 
 

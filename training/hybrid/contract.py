@@ -30,14 +30,14 @@ PLATFORMS = ("h200", "mi300x", "b200", "mi250x-gcd")
 """Whose baselines have every column between them: the tile model of one vendor has columns that the other's has not."""
 UNSIGNED_TERMS = (
     "constant", "launch", "compute", "memory", "cache", "chain", "baseline", "cold_start", "rounds", "unit",
-)  # fmt: skip
+)
 """Order of the terms when models did not say it; those hold the first of these."""
 
 UNSIGNED_COMMON = (
     "log2_base_over_naive", "log2_base_over_bound", "log2_intensity", "log2_set_over_cache", "log2_threads_per_unit",
     "log2_launches", "log2_chain", "log2_base", "share_launch", "share_compute", "share_memory", "share_latency",
     "element_byte", "cold",
-)  # fmt: skip
+)
 """Order of the common columns when models did not say it."""
 _PROFILED = "profiled "
 
@@ -57,7 +57,7 @@ def encoders_of(model: Any) -> Iterator[tuple[str, Encoder, Domain]]:
 def columns_digest(model: Any) -> str:
     """Fingerprint of the columns a family reads, in the order in which its learners take them, and of its box."""
     return digest(name for family, encoder, domain in encoders_of(model)
-                  for name in (family, *encoder.columns, "", *domain.names))  # fmt: skip
+                  for name in (family, *encoder.columns, "", *domain.names))
 
 
 def column_fault(model: Any) -> str:
@@ -127,7 +127,7 @@ def _never_made(family: str, names: Sequence[str], labels: Iterable[str], domain
 def _made(family: str, domain: Domain) -> Iterator[tuple[set[str], set[str]]]:
     """(columns, label columns) of one row of the family, platform by platform and precision by precision."""
     raw = {p.name: np.array([_example(p.kind, p.default, _corner(p.name, domain))], dtype=object)
-           for p in FAMILIES[family].params if p.required or p.kind != "text"}  # fmt: skip
+           for p in FAMILIES[family].params if p.required or p.kind != "text"}
     implementation, index = np.array([""], dtype=object), np.zeros(1, dtype=np.intp)
     for name in PLATFORMS:
         platform: Platform = load_platform(name)

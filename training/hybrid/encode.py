@@ -51,7 +51,7 @@ class Encoder:
             (rows.categories[column].astype(str) == label).astype(np.float64) if column in rows.categories
             else np.zeros(n)
             for column, known in self.labels.items() for label in known
-        ]  # fmt: skip
+        ]
         return np.column_stack([*numeric, *marks]) if numeric or marks else np.zeros((n, 0))
 
     def to_json(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def by_family(items: Iterable[G]) -> dict[str, list[G]]:
 
 
 def part_of(group: Group, reference: dict[str, str], known: Collection[str] | None = None,
-            precision: str | None = None) -> Part:  # fmt: skip
+            precision: str | None = None) -> Part:
     """A described group with missing implementations filled by the reference one of its precision.
 
     known: labels of a trained model, among which another name of the same library is looked for. precision: the one the
@@ -132,7 +132,7 @@ class FamilyModel:
             return []
         bounds = dict(zip(self.domain.names, self.domain.low, strict=True))
         out = [(rows, f"{name} not given") for name, rows in group.unsaid.items()
-               if np.isfinite(bounds.get(f"log2_{name}", -np.inf))]  # fmt: skip
+               if np.isfinite(bounds.get(f"log2_{name}", -np.inf))]
         for name in FAMILIES[self.family].statistics:
             known = self.encoder.labels.get(name)
             if known and name in group.rows.categories:
@@ -171,7 +171,7 @@ def sizes_of(family: str, *, flags: bool = False) -> list[str]:
 
 def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], reference: dict[str, str], *, seed: int = 0,
                learn: bool = True, smooth: str | None = None, quick: bool = False, encoder: Encoder | None = None
-               ) -> FamilyModel:  # fmt: skip
+               ) -> FamilyModel:
     """Fit one family to its parts and their measured times [s]. learn=False stops at the calibration.
 
     smooth, quick: as `fit_residual` takes them."""

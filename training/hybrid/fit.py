@@ -81,7 +81,7 @@ class _Learned:
 
 
 def _cross_fit(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArray[np.intp], seed: int,
-               quick: bool) -> _CrossFit:  # fmt: skip
+               quick: bool) -> _CrossFit:
     """Fit one family without each of the folds in turn, and choose its members by the errors on the fold left out."""
     name = groups[0].family
     reference = reference_implementations(groups)
@@ -98,7 +98,7 @@ def _cross_fit(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArra
         if not kept:
             kept = parts  # one group only: nothing can be held out, and its error is that of the fit itself
         model = fit_family(name, kept, [time_s[p.index] for p in kept], reference, seed=seed, learn=n >= LEARN_FROM,
-                           smooth=smooth_for(n), quick=quick, encoder=encoder)  # fmt: skip
+                           smooth=smooth_for(n), quick=quick, encoder=encoder)
         for part, start in zip(parts, starts, strict=False):
             out = fold[part.index] == number
             if not out.any():
@@ -116,7 +116,7 @@ def _cross_fit(label: str, groups: Sequence[Group], time_s: Floats, fold: NDArra
     if not choice.learn:
         correction, disagreement = np.zeros(n), np.zeros(n)
     return _CrossFit(label, name, reference, encoder, choice, index, parts, fold[index], target - correction,
-                     disagreement, correction)  # fmt: skip
+                     disagreement, correction)
 
 
 def _final_fit(judged: _CrossFit, time_s: Floats, seed: int, quick: bool) -> FamilyModel:
@@ -124,7 +124,7 @@ def _final_fit(judged: _CrossFit, time_s: Floats, seed: int, quick: bool) -> Fam
     choice = judged.choice
     model = fit_family(judged.family, judged.parts, [time_s[p.index] for p in judged.parts], judged.reference,
                        seed=seed, learn=choice.learn, smooth=choice.smooth, quick=quick,
-                       encoder=judged.encoder)  # fmt: skip
+                       encoder=judged.encoder)
     if model.residual is not None:
         model.residual.smooth_share = choice.share
     elif model.rows >= LEARN_FROM:
@@ -138,13 +138,13 @@ def _choose(target: Floats, trees: Floats, members: Mapping[str, Floats]) -> _Ch
     The kind is empty where trees do best alone. `members`: what each kind says, residuals of shape (n,)."""
     scores = {("", 0.0): mape_of_log(target - trees)}
     scores |= {(kind, w): mape_of_log(target - (trees + w * (smooth - trees)))
-               for kind, smooth in members.items() if kind for w in WEIGHTS if w}  # fmt: skip
+               for kind, smooth in members.items() if kind for w in WEIGHTS if w}
     best = min(scores, key=lambda choice: scores[choice])
     return _Choice(*best, scores[best] < mape_of_log(target))
 
 
 def _fit_difficulty(learned: Sequence[_CrossFit], group: NDArray[Any], seed: int
-                    ) -> tuple[Any, dict[str, float], Bands]:  # fmt: skip
+                    ) -> tuple[Any, dict[str, float], Bands]:
     """Difficulty of a row, cross-fitted over the same folds, and the conformal scores it normalises."""
     magnitude = np.concatenate([np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in learned])
     fold = np.concatenate([item.fold for item in learned])
@@ -154,7 +154,7 @@ def _fit_difficulty(learned: Sequence[_CrossFit], group: NDArray[Any], seed: int
         difficulty_rows(part.rows, typical_of(typical, item.label, part.regime), item.disagreement[a:b],
                         item.correction[a:b])
         for item in learned for part, a, b in _slices(item)
-    ])  # fmt: skip
+    ])
     error = np.concatenate([item.error for item in learned])
     regime = np.concatenate([part.regime for item in learned for part in item.parts])
     groups = np.concatenate([group[item.index] for item in learned])
@@ -170,7 +170,7 @@ def _fit_difficulty(learned: Sequence[_CrossFit], group: NDArray[Any], seed: int
     def fit(keep: NDArray[np.bool_]) -> Any:
         # the median of |error| is what scales a band; extreme rows must not decide it
         return fit_booster(x[keep], magnitude[keep], seed, rounds=150, max_depth=5, learning_rate=0.05,
-                           min_child_weight=10, subsample=0.7)  # fmt: skip
+                           min_child_weight=10, subsample=0.7)
 
     sigma = np.zeros(len(x))
     for number in np.unique(fold):
@@ -201,7 +201,7 @@ def _typical(learned: Sequence[_CrossFit]) -> dict[str, float]:
 
 
 def _each(families: Mapping[str, list[Group]], work: Callable[[str, list[Group]], T], progress: Progress | None
-          ) -> list[T]:  # fmt: skip
+          ) -> list[T]:
     """work(family, groups) for every family, side by side on the cores there are, results in the order of the names.
 
     Large families start first so that none is left alone at the end; every fit is seeded, so order changes nothing.
@@ -229,7 +229,7 @@ def _each(families: Mapping[str, list[Group]], work: Callable[[str, list[Group]]
 
 
 def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: str = "model", seed: int = 0,
-              quick: bool = False, progress: Progress | None = None) -> Model:  # fmt: skip
+              quick: bool = False, progress: Progress | None = None) -> Model:
     """Fit the hybrid of one platform to measured runs (columns of the run table, `group` included).
 
     Every group lies in one fold; residual, difficulty and scores of a row come from models that never saw its group.
@@ -264,19 +264,19 @@ def fit_model(frame: pd.DataFrame, described: Described | None = None, *, name: 
     analytic = np.sort(np.abs(to_residual(time_s[ok], described.baseline_s[ok])))[::-1]
     models = {item.model.family: item.model for item in learned}
     meta: Meta = {"rows": usable, **refusals(described), "seed": seed, "folds": FOLDS, "quick": quick,
-            "out_of_fold": {item.model.family: _scores(item.judged) for item in learned}}  # fmt: skip
+            "out_of_fold": {item.model.family: _scores(item.judged) for item in learned}}
     meta["settings"] = settings()
     model = Model(platforms[0], name, models, difficulty, typical, bands, analytic[:: max(1, len(analytic) // 2000)],
                   meta, bands_without_label([(item.model, item.judged.parts) for item in learned], time_s),
-                  fit_segments(frame, described, seed=seed, quick=quick))  # fmt: skip
+                  fit_segments(frame, described, seed=seed, quick=quick))
     # what a quick look left out is said, not learned
     hidden = {} if quick else _hidden(families, [name for name, known in models.items() if known.residual])
     without = _each({name: masked(families[family], left_out) for name, (family, left_out) in hidden.items()},
-                    learn, progress)  # fmt: skip
+                    learn, progress)
     if not without:
         return model
     judge = Judge(*_fit_difficulty([item.judged for item in without], group, seed),
-                  {name: left_out for name, (_, left_out) in hidden.items()})  # fmt: skip
+                  {name: left_out for name, (_, left_out) in hidden.items()})
     return replace(model, partials={item.judged.label: item.model for item in without}, partial_judge=judge)
 
 
@@ -291,13 +291,13 @@ def _both_ways(known: _CrossFit, strange: _CrossFit) -> _CrossFit:
     }
     scored = np.arange(len(both["error"])) >= len(known.error)
     return replace(known, **both, parts=[*known.parts, *strange.parts], fold=np.concatenate([known.fold, known.fold]),
-                   scored=scored)  # fmt: skip
+                   scored=scored)
 
 
 def _hidden(groups: Mapping[str, list[Group]], families: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Name → (family, parameters left out) of every partial model worth having."""
     return {name_of(family, number): (family, left_out)
-            for family in families for number, left_out in extents(family, groups[family])}  # fmt: skip
+            for family in families for number, left_out in extents(family, groups[family])}
 
 
 def refusals(described: Described) -> Meta:
@@ -308,7 +308,7 @@ def refusals(described: Described) -> Meta:
 
 
 def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None = None, *, name: str | None = None,
-                seed: int = 0, progress: Progress | None = None) -> Model:  # fmt: skip
+                seed: int = 0, progress: Progress | None = None) -> Model:
     """Fit the families again on all rows, with the choices and the bands of a model that was checked on held-out rows.
 
     `checked` was cross-fitted on a part of `frame`: which members a family has, the difficulty and the conformal scores
@@ -325,7 +325,7 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
         smooth = known.residual.smooth if known is not None and known.residual is not None else ""
         model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, smooth=smooth,
                            quick=bool(checked.meta.get("quick")),
-                           learn=known is not None and known.residual is not None)  # fmt: skip
+                           learn=known is not None and known.residual is not None)
         if model.residual is not None and known is not None and known.residual is not None:
             model.residual.smooth_share = known.residual.smooth_share
         model.note = known.note if known is not None else "calibrated analytic: no held-out row to check a residual on"
@@ -334,14 +334,14 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
     whole = by_family(described.groups)
     judge = checked.partial_judge
     without = {name: masked(whole[checked.partials[name].family], hidden)
-               for name, hidden in (judge.hidden if judge is not None else {}).items()}  # fmt: skip
+               for name, hidden in (judge.hidden if judge is not None else {}).items()}
     fitted = dict(zip(sorted(whole | without), _each(whole | without, again, progress), strict=True))
     rows = int(np.isfinite(described.baseline_s).sum())
     quick = bool(checked.meta.get("quick"))
     segments = checked.segments if quick else fit_segments(frame, described, seed=seed)
     meta: Meta = {**checked.meta, "rows": rows, **refusals(described)}
     return replace(checked, name=name or checked.name, families={name: fitted[name] for name in whole}, meta=meta,
-                   segments=segments, partials={name: fitted[name] for name in without})  # fmt: skip
+                   segments=segments, partials={name: fitted[name] for name in without})
 
 
 def _scores(item: _CrossFit) -> dict[str, float]:

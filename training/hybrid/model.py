@@ -38,7 +38,7 @@ COMMON = (
     "log2_base_over_naive", "log2_base_over_bound", "log2_intensity", "log2_set_over_cache", "log2_threads_per_unit",
     "log2_launches", "log2_chain", "log2_base", "share_launch", "share_compute", "share_memory", "share_latency",
     "element_byte", "cold",
-)  # fmt: skip
+)
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Predicted:
         return self.notes.joined()
 
     def put(self, index: NDArray[np.intp], centre_s: Floats, half: Floats, calibrated_s: Floats, sigma: Floats,
-            implementation: NDArray[Any]) -> None:  # fmt: skip
+            implementation: NDArray[Any]) -> None:
         """Times [s] of the rows `index` with a band `half` wide in log time to either side."""
         self.predicted_s[index], self.calibrated_s[index], self.sigma[index] = centre_s, calibrated_s, sigma
         self.lower_s[index], self.upper_s[index] = to_time(-half, centre_s), to_time(half, centre_s)
@@ -137,7 +137,7 @@ class Model:
         """`<Model kernelcast-h200@shipped of h200: 49 families, 31000 runs, held-out error 5.9 %>`."""
         version, error = self.meta.get("version"), self.meta.get("heldout", {}).get("mape")
         facts = [f"{len(self.families)} families", *([f"{self.meta['rows']} runs"] if "rows" in self.meta else []),
-                 *([] if error is None else [f"held-out error {error:.2g} %"])]  # fmt: skip
+                 *([] if error is None else [f"held-out error {error:.2g} %"])]
         name = f"{self.name}@{version}" if version else self.name
         return f"<Model {name} of {self.platform}: {', '.join(facts)}>"
 
@@ -197,7 +197,7 @@ class Model:
             *remarks.of_band(group.family, half, pooled, level),
             *remarks.of_what_is_left_out(asked),
             remarks.of_model(model, index.size, self.meta.get("unseen_platform", False)),
-        ]  # fmt: skip
+        ]
         for remark in said:
             half = half * remark.widening
         out.put(index, centre, half, base, sigma, part.rows.categories["implementation"].astype(str))
@@ -220,7 +220,7 @@ class Model:
         out.lower_s[index] = np.maximum(out.lower_s[index], least)
         words = np.array([model.note(str(name)) for name in used], dtype=object)
         out.notes.add(index, [Remark("counted_only", every, lambda i: words[i], outside=True),
-                              remarks.unbounded(half, level, "families")])  # fmt: skip
+                              remarks.unbounded(half, level, "families")])
 
     def _predict_unseen(self, group: Group, level: float, out: Predicted) -> None:
         """A family without training rows: the analytic time, with the band of analytic errors in other families."""
@@ -228,5 +228,5 @@ class Model:
         half = Bands(self.analytic_scores).half_width(np.ones(index.size), np.full(index.size, group.family), level)[0]
         out.put(index, base, half, base, np.full(index.size, np.nan), group.rows.categories["implementation"])
         words = (f"{group.family} has no measured run on {self.platform}: analytic only, "
-                 "band from the analytic error of other families")  # fmt: skip
+                 "band from the analytic error of other families")
         out.notes.add(index, [Remark("family_not_measured", every, words, outside=True)])

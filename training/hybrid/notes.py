@@ -78,7 +78,7 @@ class Notes:
         self._said: list[_Said] = []
 
     def say(self, code: str, rows: Mask, words: Words, *, factor: float | Floats = 1.0, outside: bool = False,
-            first: bool = False) -> None:  # fmt: skip
+            first: bool = False) -> None:
         """Say something of the flagged rows (n,), after what is said already, or before it (`first`)."""
         self.add(np.arange(self.size), [Remark(code, rows, words, factor, outside)], first=first)
 
@@ -132,4 +132,4 @@ class Notes:
         return tuple(
             Note(said.code, str(said.words[i]), float(said.factor[i]), said.outside)
             for said in self._said for i in np.flatnonzero(said.at == row)
-        )  # fmt: skip
+        )

@@ -112,7 +112,7 @@ def _said(group: Group, name: str, row: Any) -> str:
 
 
 def by_what_is_said(group: Group, model: FamilyModel, judge: Judge, partials: Mapping[str, FamilyModel],
-                    partial_judge: Judge | None) -> Iterator[Asked]:  # fmt: skip
+                    partial_judge: Judge | None) -> Iterator[Asked]:
     """The rows of a group with the model that asks for no more than they say.
 
     Rows go to the whole model where they leave out nothing that matters to it, or where no other was learned."""

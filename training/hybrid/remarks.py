@@ -63,7 +63,7 @@ def of_implementation(group: Group, part: Part, model: FamilyModel, left_open: b
         hints = {name: _meant(name, learned) for name in set(names[i].tolist())}
         meant = np.array([hints[name] for name in names[i].tolist()], dtype=object)
         return ("implementation " + _quoted(names[i]) + " not in training" + meant
-                + ", band from how far those that are differ")  # fmt: skip
+                + ", band from how far those that are differ")
 
     return Named(unknown | unsaid, (
         Remark("implementation_renamed", renamed, lambda i: "implementation " + asked[i] + " taken for " + shown[i]
@@ -71,7 +71,7 @@ def of_implementation(group: Group, part: Part, model: FamilyModel, left_open: b
         Remark("implementation_not_given", unsaid, lambda i: "implementation not given, taken for " + shown[i]
                + ", band from how far apart they are"),
         Remark("implementation_unknown", unknown, never_seen, outside=True),
-    ))  # fmt: skip
+    ))
 
 
 def _quoted(names: NDArray[Any]) -> NDArray[Any]:
@@ -101,7 +101,7 @@ def of_platform(group: Group, taken: str, seen: bool, learned_from: Sequence[str
                outside=True),
         Remark("architecture_not_in_training", every & foreign, f"no run of a {group.platform.arch} GPU in training, "
                f"band widened x{NEW_ARCHITECTURE:g}", NEW_ARCHITECTURE),
-    ]  # fmt: skip
+    ]
 
 
 def of_band(family: str, half: Floats, pooled: Mask, level: float) -> list[Remark]:
@@ -127,7 +127,7 @@ def of_what_is_left_out(asked: Asked) -> list[Remark]:
                + asked.missing[i]),
         Remark("band_too_narrow", silent, "the band is of runs that say so, and too narrow for one that does not",
                outside=True),
-    ]  # fmt: skip
+    ]
 
 
 def of_model(model: FamilyModel, size: int, unseen_platform: bool) -> Remark:

@@ -16,7 +16,7 @@ ROOMS = (
     "hybrid.bands", "hybrid.calibration", "hybrid.domain", "hybrid.encode", "hybrid.family", "hybrid.fit",
     "hybrid.model", "hybrid.partial",
     "profiled.pool", "profiled.segment",
-)  # fmt: skip
+)
 """Modules of `training` whose constants shape a model of one platform."""
 _PLAIN = (bool, int, float, str, type(None))
 

@@ -47,7 +47,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"by_warp|one_block|two_passes|bins_shared|short_rows?|small_row|pointwise|swapped|is_split", "kernel variant"),
     (r"log2_(flop|byte|intensity|base\w*|one_flop|one_byte|points|pixels|output|taps|window|rows|round_flop|merged\w*)"
      r"|share_(compute|memory|writeback|guard)", WORK),
-)  # fmt: skip
+)
 """As STATISTICS, for all else that is no parameter of the family; the first pattern that fits counts."""
 
 

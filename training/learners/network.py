@@ -104,7 +104,7 @@ def _rates(steps: int) -> Floats:
 
 
 def fit_network(x: Floats, y: Floats, seed: int = 0, *, layers: Sequence[int] = LAYERS, epochs: int = EPOCHS
-                ) -> Network:  # fmt: skip
+                ) -> Network:
     """Fit (n, columns) features to (n,) targets; deterministic for a seed."""
     draw = np.random.default_rng(seed)
     known = np.isfinite(x)
@@ -114,7 +114,7 @@ def fit_network(x: Floats, y: Floats, seed: int = 0, *, layers: Sequence[int] = 
     columns = np.flatnonzero(scale > 1e-9)
     centre, spread = float(np.mean(y)), max(float(np.std(y)), 1e-6)
     net = Network(columns, shift[columns], scale[columns], np.full(len(columns), -np.inf),
-                  np.full(len(columns), np.inf), [], [], centre, spread)  # fmt: skip
+                  np.full(len(columns), np.inf), [], [], centre, spread)
     z = net.inputs(x)
     net.low, net.high = z.min(axis=0) - MARGIN, z.max(axis=0) + MARGIN
     target = np.asarray((y - centre) / spread, dtype=np.float32)
@@ -122,7 +122,7 @@ def fit_network(x: Floats, y: Floats, seed: int = 0, *, layers: Sequence[int] = 
     # variance kept from layer to layer (He et al. 2015); the last starts near zero, at the calibrated baseline
     gains = [2.0] * len(layers) + [0.1]
     net.weights = [draw.normal(scale=np.sqrt(g / i), size=(i, o)).astype(np.float32)
-                   for g, i, o in zip(gains, sizes, sizes[1:], strict=False)]  # fmt: skip
+                   for g, i, o in zip(gains, sizes, sizes[1:], strict=False)]
     net.biases = [np.zeros(o, dtype=np.float32) for o in sizes[1:]]
     _descend(net, z, target, draw, epochs)
     return net
@@ -146,7 +146,7 @@ def _descend(net: Network, z: Singles, y: Singles, draw: np.random.Generator, ep
             size = np.float32(rate / (1.0 - FIRST**step))
             root = np.float32(1.0 / np.sqrt(1.0 - SECOND**step))
             for v, m, s, g in zip(values, first, second, _gradients(z[rows], y[rows], net.weights, net.biases),
-                                  strict=True):  # fmt: skip
+                                  strict=True):
                 m *= FIRST
                 m += (1.0 - FIRST) * g
                 s *= SECOND

@@ -137,7 +137,7 @@ def _tuned(z: Floats, y: Floats, same: Floats) -> Scales:
     start = np.concatenate([[np.log(size)], lengths, np.log([size / 20.0, max(size / 50.0, 1e-5)])])
     bounds = [(-9.0, 4.0), *[(-12.0, 3.0)] * width, (-14.0, 1.0), (-11.0, 0.0)]
     found = minimize(_Likelihood(z, y, same), start, method="L-BFGS-B", jac=True, bounds=bounds,
-                     options={"maxiter": STEPS}).x  # fmt: skip
+                     options={"maxiter": STEPS}).x
     variance, shared, noise = (float(v) for v in np.exp(found[[0, -2, -1]]))
     return Scales(variance, np.exp(-0.5 * found[1:-2]), shared, noise)
 
@@ -277,7 +277,7 @@ def few_covariance(hyper: Floats, basis: Floats, square: Floats) -> tuple[Floats
 
 
 def fit_few_process(x: Floats, shares: Floats, y: Floats, scales: Floats, *, prior: Prior = PRIOR, search: bool = True,
-                    group: NDArray[Any] | None = None) -> tuple[FewProcess, Floats]:  # fmt: skip
+                    group: NDArray[Any] | None = None) -> tuple[FewProcess, Floats]:
     """(process, left-out errors (n,)) of (n, columns) features, (n, terms) shares and (n,) log residuals.
 
     scales: unit of each column, 0 to leave it out. search=False keeps the prior's hyper-parameters. The errors are

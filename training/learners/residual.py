@@ -102,7 +102,7 @@ QUICK: dict[str, Any] = {"learning_rate": 0.15, "max_bin": 64, "max_leaves": 32}
 
 
 def fit_residual(x: Floats, y: Floats, *, seed: int = 0, smooth: str | None = None, quick: bool = False,
-                 same: NDArray[Any] | None = None) -> Residual:  # fmt: skip
+                 same: NDArray[Any] | None = None) -> Residual:
     """Fit the residual of one family: features (n, columns), y = log(measured ÷ calibrated baseline).
 
     smooth: kind of the smooth member (KINDS), "" for trees alone; what suits the number of rows if not given. quick:

@@ -84,7 +84,7 @@ def _by_size(rows: int) -> dict[str, Any]:
 
 
 def fit_booster(x: Floats, y: Floats, seed: int = 0, rounds: int | None = None, weight: Floats | None = None,
-                **changes: Any) -> Any:  # fmt: skip
+                **changes: Any) -> Any:
     """XGBoost regression trees on (n, columns) features and (n,) targets; deterministic for a seed."""
     # small families are fitted side by side, one thread each: threads inside a small fit only wait for each other
     settings = {**BOOSTER, **_by_size(len(y)), "seed": seed, **changes}

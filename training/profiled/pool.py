@@ -75,7 +75,7 @@ def counted_table(platform: str) -> pd.DataFrame | None:
 
 
 def build_pool(frame: pd.DataFrame, described: Described, counted: pd.DataFrame | None, seed: int = 0,
-               most: int = MOST_GROUPS) -> Pool | None:  # fmt: skip
+               most: int = MOST_GROUPS) -> Pool | None:
     """The pool of a run table of one platform; None where no row of it can be used.
 
     frame, described: the table and its description. counted: a table of counted calls (`counted_table`); their times
@@ -110,7 +110,7 @@ def build_pool(frame: pd.DataFrame, described: Described, counted: pd.DataFrame 
     index = index[order]
     return Pool(stack(parts).take(order), np.asarray(frame["time_s"], dtype=np.float64)[index],
                 np.asarray(frame["kernel"].astype(str), dtype=object)[index],
-                np.asarray(frame["group"].astype(str), dtype=object)[index], np.concatenate(exact)[order])  # fmt: skip
+                np.asarray(frame["group"].astype(str), dtype=object)[index], np.concatenate(exact)[order])
 
 
 def _rows(work: Work, keep: NDArray[np.bool_]) -> Work:
@@ -144,7 +144,7 @@ def call_keys(frame: pd.DataFrame) -> NDArray[Any]:
     codes, texts = pd.factorize(frame["params"].astype(object), use_na_sentinel=False)
     objects, _ = parse_distinct([str(text) for text in texts])
     params = np.array([str(t) if o is None else canonical_params(o) for t, o in zip(texts, objects, strict=True)],
-                      dtype=object)[codes]  # fmt: skip
+                      dtype=object)[codes]
     out = params
     for name in KEY:
         if name != "params":
@@ -187,7 +187,7 @@ class _Counted:
             self._rows.setdefault(group.family, []).extend(int(i) for i in group.index)
 
     def counts(self, family: str, counts: Counts, work: Work, implementation: NDArray[Any], keys: NDArray[Any]
-               ) -> tuple[Counts, NDArray[np.bool_]]:  # fmt: skip
+               ) -> tuple[Counts, NDArray[np.bool_]]:
         """(counts of the calls as a profiler would see them, which of them it did see)."""
         if family not in self._rows:
             return counts, np.zeros(len(counts), dtype=bool)
@@ -208,7 +208,7 @@ class _Counted:
             threads=np.maximum(found.threads * threads, found.block), block=found.block, registers=found.registers,
             smem_byte=found.smem_byte, int_ops=found.int_ops * amount, fp_inst=found.fp_inst * amount,
             cold=counts.cold,
-        )  # fmt: skip
+        )
         exact = np.array([self.key.get(str(key), -1) for key in keys])
         known = exact >= 0
         if known.any():
@@ -247,7 +247,7 @@ def counts_of_table(table: pd.DataFrame) -> Counts:
         l2_byte=number("l2_bytes"), launches=number("launches"), threads=size("grid") * block, block=block,
         registers=number("registers"), smem_byte=number("smem_bytes"), int_ops=number("int_ops"), fp_inst=vector,
         cold=np.asarray(table["cache"] == "cold", dtype=np.float64),
-    )  # fmt: skip
+    )
 
 
 def analytic_parts(counts: Counts, platform: Platform) -> list[tuple[NDArray[np.intp], Baseline]]:
@@ -261,10 +261,10 @@ def analytic_parts(counts: Counts, platform: Platform) -> list[tuple[NDArray[np.
                 continue
             part = counts.take(rows)
             given = {"flops": part.flop, "bytes": part.byte, "l2_bytes": part.l2_byte, "launches": part.launches,
-                     "working_set": part.working_set_byte, "threads": part.threads}  # fmt: skip
+                     "working_set": part.working_set_byte, "threads": part.threads}
             work = work_of(family, arguments(family, given), str(precision))
             out.append((rows, baseline_of_work(family, work, str(precision), platform,
-                                               cache="cold" if cold else "warm")))  # fmt: skip
+                                               cache="cold" if cold else "warm")))
     return out
 
 

@@ -49,7 +49,7 @@ where little is known the centre lies below the median."""
 TREES: dict[str, Any] = {
     "max_depth": 4, "learning_rate": 0.05, "min_child_weight": 5.0, "subsample": 0.7, "colsample_bynode": 0.5,
     "max_bin": 32, "tree_method": "hist", "nthread": 1, "base_score": 0.0,
-}  # fmt: skip
+}
 ROUNDS = 100
 
 
@@ -85,7 +85,7 @@ def _joined(multipliers: Floats, terms: Floats, cold: Floats) -> Floats:
     scaled = np.maximum(terms, SMALLEST_S) * np.exp(multipliers[3:])
     longest = scaled.max(axis=1)
     return np.asarray(floor + fetch * cold + longest * ((scaled / longest[:, None]) ** power).sum(axis=1)
-                      ** (1.0 / power))  # fmt: skip
+                      ** (1.0 / power))
 
 
 def _fit_limits(terms: Floats, cold: Floats, time_s: Floats, weight: Floats) -> Floats:
@@ -112,7 +112,7 @@ def fit_level(name: str, pool: Pool, platform: Platform, seed: int = 0, rounds: 
     settings = {**TREES, "seed": seed, "objective": "reg:quantileerror", "quantile_alpha": CENTRE[name]}
     if name == "profile":
         settings |= {"objective": "reg:absoluteerror",
-                     "monotone_constraints": tuple(int(column in RISING) for column in names)}  # fmt: skip
+                     "monotone_constraints": tuple(int(column in RISING) for column in names)}
         settings.pop("quantile_alpha")
     residual = to_residual(pool.time_s, level.limits_s(counts, terms))
     level.booster = grow(x, residual, settings, rounds, weight)
@@ -137,7 +137,7 @@ class SegmentModel:
     """Calls among the training rows that a profiler saw."""
 
     def predict(self, counts: Counts, platform: Platform, level: float = 0.9
-                ) -> tuple[Floats, Floats, Floats, NDArray[Any]]:  # fmt: skip
+                ) -> tuple[Floats, Floats, Floats, NDArray[Any]]:
         """(time [s], time from the limits alone [s], half-width in log time, level used) of n calls."""
         reached = level_of(counts, platform)
         here = [i for i, name in enumerate(LEVELS) if name in self.levels]
@@ -157,7 +157,7 @@ class SegmentModel:
         text = (f"profiled kernel of no known family: residual learned from {len(self.families)} families' "
                 f"{'counted and ' if self.counted else ''}first-principles work, judged with whole families left out "
                 f"(median {level.scores['median_ape']:.0f} %, mean {level.scores['mape']:.0f} %); chains of dependent "
-                "accesses, atomics and scattered access are not told by it")  # fmt: skip
+                "accesses, atomics and scattered access are not told by it")
         if name != "profile" and "profile" in self.levels:
             text += f"; {MISSING_COUNTS[name]} would narrow the band"
         return text
@@ -182,7 +182,7 @@ def segment_bands(error: Floats, name: NDArray[Any], family: NDArray[Any]) -> Ba
 
 
 def fit_segment_pool(pool: Pool, platform: Platform, *, seed: int = 0, count: int = FOLDS,
-                     rounds: int = ROUNDS) -> SegmentModel | None:  # fmt: skip
+                     rounds: int = ROUNDS) -> SegmentModel | None:
     """Fit every level that enough families have; errors and bands from folds of whole families left out."""
     reached = level_of(pool.counts, platform)
     levels: dict[str, Level] = {}
@@ -213,7 +213,7 @@ def fit_segment_pool(pool: Pool, platform: Platform, *, seed: int = 0, count: in
 
 
 def fit_segments(frame: pd.DataFrame, described: Described, *, seed: int = 0, quick: bool = False
-                 ) -> SegmentModel | None:  # fmt: skip
+                 ) -> SegmentModel | None:
     """The model of profiled kernels from a run table of one platform; None where it has too few families, or where
     what they teach of one left out is worse than its analytic time.
 
@@ -227,4 +227,4 @@ def fit_segments(frame: pd.DataFrame, described: Described, *, seed: int = 0, qu
     if pool is None or len(pool.families) < FEWEST_FAMILIES:
         return None
     return fit_segment_pool(pool, platform, seed=seed, count=QUICK_FOLDS if quick else FOLDS,
-                            rounds=ROUNDS // 3 if quick else ROUNDS)  # fmt: skip
+                            rounds=ROUNDS // 3 if quick else ROUNDS)

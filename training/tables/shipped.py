@@ -23,7 +23,7 @@ def shipped_tables() -> dict[str, Path]:
 
 
 def read_tables(paths: Sequence[str | Path], *, skip_bad: bool = False, require_time: bool = True
-                ) -> tuple[pd.DataFrame, int]:  # fmt: skip
+                ) -> tuple[pd.DataFrame, int]:
     """Several checked tables as one, and the number of rows dropped. InputError names file, row and column."""
     import pandas as pd
 

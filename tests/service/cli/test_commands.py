@@ -243,7 +243,7 @@ def questions(path: Path, **columns: Any) -> Path:
     frame = pd.DataFrame({
         "platform": "t4", "kernel": ["gemm", "gemm"], "precision": "fp16",
         "params": ['{"m":1024,"n":2048,"k":512}', '{"m":0,"n":1,"k":1}'],
-    } | columns)  # fmt: skip
+    } | columns)
     frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
     return path
 
@@ -264,7 +264,7 @@ def test_batch_for_a_platform_given_on_the_line(run: Run, home: Path, tmp_path: 
     frame = pd.read_csv(questions(tmp_path / "in.csv")).drop(columns="platform").iloc[:1]
     frame.to_csv(tmp_path / "in.csv", index=False)
     counts = json.loads(run("predict", "--runs", tmp_path / "in.csv", "--out", tmp_path / "out.csv", "-p", "h200",
-                            "-p", "mi300x", "--json")[1])  # fmt: skip
+                            "-p", "mi300x", "--json")[1])
     assert counts["rows"] == counts["predicted"] == 2
     assert "platform" in one_message(run("predict", "--runs", tmp_path / "in.csv", "--out", tmp_path / "out2.csv"))
     assert not (tmp_path / "out2.csv").exists()
@@ -279,7 +279,7 @@ def test_a_table_that_cannot_be_written_is_not_predicted_first(
     source = questions(tmp_path / "in.csv")
     (tmp_path / "folder.csv").mkdir()
     for target, words in (("no/such/out.csv", "No such file or directory"), ("folder.csv", "directory"),
-                          ("out.txt", "must end in")):  # fmt: skip
+                          ("out.txt", "must end in")):
         assert words in one_message(run("predict", "--runs", source, "--out", tmp_path / target))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.csv", "in.csv"]
 

@@ -16,7 +16,7 @@ from kernelcast.service.cli.show import band, clean, seconds
 @pytest.mark.parametrize(("word", "value"), [
     ("8192", 8192), ("1e6", 1_000_000), ("0.5", 0.5), ("-3", -3), ("true", True), ("False", False),
     ("random", "random"), ("4k", "4k"), ("[1,2,3]", [1, 2, 3]), ("inf", math.inf), ("csr=x", "csr=x"), ("0x10", "0x10"),
-])  # fmt: skip
+])
 def test_values(word: str, value: Any) -> None:
     found = value_of(word)
     assert found == value and type(found) is type(value)
@@ -25,7 +25,7 @@ def test_values(word: str, value: Any) -> None:
 def test_words_about_the_call_are_kept_apart_from_sizes() -> None:
     assert parameters(["m=4", "precision=fp16", "implementation=cublas", "cache=cold"]) == (
         {"m": 4}, {"precision": "fp16", "implementation": "cublas", "cache": "cold"},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("words", [["m"], ["=3"], ["m="], ["m=1", "m=1"], ["1m=2"], ["m n=2"], [""], ["grid=[1,"]])

@@ -47,7 +47,7 @@ LIGHT: dict[str, tuple[list[str], set[str]]] = {
     "analytic prediction": (
         ["predict", "gemm", "m=64", "n=64", "k=64", "-p", "mi210", "--json"], {"mlflow", "matplotlib", "sqlalchemy"},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", LIGHT)

@@ -44,7 +44,7 @@ def test_predict_an_application_on_two_platforms(run: Run) -> None:
     status, out, err = run("predict", "llm-decode-7b", "-p", "h200", "-p", "mi300x")
     assert (status, err) == (0, "")
     for words in ("first-principles: counted from the algorithm", "14.2 GB of weights", "ratio",
-                  "decided by", "gate-up: HBM bytes", "generic (gemv)", "no band"):  # fmt: skip
+                  "decided by", "gate-up: HBM bytes", "generic (gemv)", "no band"):
         assert words in out
     found = document(run("predict", "llm-decode-7b.yaml", "-p", "h200", "-p", "mi300x", "--json"))
     assert [item["platform"] for item in found] == ["h200", "mi300x"]
@@ -57,7 +57,7 @@ def test_predict_an_application_on_two_platforms(run: Run) -> None:
 def test_a_file_of_ones_own(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("name: mine\ncharacterisation: profiler-derived\nsource: counters\nsegments:\n"
-                    "  - {name: s, class: memory, bytes: 43 GB}\n", encoding="utf-8")  # fmt: skip
+                    "  - {name: s, class: memory, bytes: 43 GB}\n", encoding="utf-8")
     found = document(run("predict", str(path), "-p", "h200", "--json"))
     assert found["predicted_s"] == pytest.approx(10e-3, rel=1e-3)
     assert found["segments"][0]["route"] == "generic (memory)"
@@ -96,12 +96,12 @@ def test_explain_an_application_with_a_picture(run: Run, tmp_path: Path, monkeyp
     assert picture.read_bytes().startswith(b"\x89PNG") and "picture written to" in err
     for words in ("terms of the analytic time on h200", "gate-up: gemv fp16, 32 times", " × 32 = ", "physical bound",
                   "parameters looked up", "÷ 4.302 TB/s (sustained_hbm_bw)", "what binds", "to move it", "guard",
-                  "sustained_hbm_bw  "):  # fmt: skip
+                  "sustained_hbm_bw  "):
         assert words in out
 
 
 LESSON = ("lesson-gemm-4096", "-p", "h200", "--analytic", "--set", "sustained_fp16_matrix=100TFLOP/s", "--set",
-          "dram_bandwidth=2.5TB/s")  # fmt: skip
+          "dram_bandwidth=2.5TB/s")
 
 
 def test_explain_carries_the_units_of_the_lesson(run: Run) -> None:
@@ -110,7 +110,7 @@ def test_explain_carries_the_units_of_the_lesson(run: Run) -> None:
     for words in ("137.4 GFLOP on the matrix units ÷ 100 TFLOP/s (sustained_fp16_matrix) = 1.374 ms",
                   "100.7 MB HBM ↔ L2 ÷ 2.5 TB/s (sustained_hbm_bw) = 40.27 µs", "1365 FLOP a byte",
                   "memory traffic is next", "changed: sustained_hbm_bw = 2.5 TB/s (set by the user; was 4.302 TB/s)",
-                  "without the changes: 176.6 µs"):  # fmt: skip
+                  "without the changes: 176.6 µs"):
         assert words in out
     found = document(run("explain", *LESSON, "--json"))
     steps = {step["name"]: step["seconds"] for step in found["segments"][0]["steps"]}
@@ -127,7 +127,7 @@ def test_explain_copies_waits_and_fusion(run: Run, tmp_path: Path, monkeypatch: 
     path.write_text("name: mine\ncharacterisation: first-principles\nsource: own\nsegments:\n"
                     "  - {name: a, class: memory, bytes: 1 GB, precision: fp32}\n"
                     "  - {name: b, class: memory, bytes: 2 GB, precision: fp32, syncs: 2, "
-                    "transfers: [{bytes: 9 MB, direction: d2h, episodes: 3}]}\n", encoding="utf-8")  # fmt: skip
+                    "transfers: [{bytes: 9 MB, direction: d2h, episodes: 3}]}\n", encoding="utf-8")
     _, out, _ = run("explain", str(path), "-p", "t4", "--fuse", "a,b=1 GB", "--set", "fusion_overhead=5us")
     assert "9 MB device → host ÷" in out and "; × 3 copies = " in out and "2 synchronisations × 3 µs" in out
     assert "fusion_overhead = 5 µs" in out
@@ -139,7 +139,7 @@ def test_explain_copies_waits_and_fusion(run: Run, tmp_path: Path, monkeypatch: 
     assert fused["without_changes"]["predicted_s"] == pytest.approx(apart["predicted_s"])
     for word, message in (("a=1", "not a fusion"), ("a,b", "not a fusion"), ("a,b=1 FLOP", "wrong dimension"),
                           ("a,c=1 B", "no segment 'c'"), ("a,b=9 GB", "9 GB stay on chip"), ("a,b=-1", "0 B or more"),
-                          ("a,a=1", "named twice")):  # fmt: skip
+                          ("a,a=1", "named twice")):
         assert message in fault(run("predict", str(path), "-p", "h200", "--fuse", word))
     assert "joins segments of an application" in fault(run("predict", "relu", "n=9", "-p", "h200", "--fuse", "a,b=1"))
 
@@ -315,7 +315,7 @@ def test_crossover_of_variants(run: Run) -> None:
     assert found["candidates"] == ["h200", "h200 with kernel=spmv_coo"]
     assert found["stretches"][-1]["faster"] == "h200"  # two indices an entry cost more than a row offset
     found = document(run("crossover", "gemm", "m=64..8192", "n=4096", "k=4096", "-p", "h200", "--variant",
-                         "precision=fp8", "--json"))  # fmt: skip
+                         "precision=fp8", "--json"))
     assert found["stretches"][-1]["faster"] == "h200 with precision=fp8"
 
 
@@ -339,7 +339,7 @@ def test_crossover_of_an_application(run: Run) -> None:
     _, out, _ = run("crossover", "lesson-intensity", "kernel.bytes=1MB..80GB", *both)
     assert "the faster one changes at kernel.bytes=12.61 GB" in out
     _, out, _ = run("crossover", "lesson-intensity", "kernel.bytes=1MB..80GB", "kernel.flop=1 TFLOP", *both, "--set",
-                    "dram_bandwidth=4TB/s")  # fmt: skip
+                    "dram_bandwidth=4TB/s")
     assert "with kernel.flop=1 TFLOP, dram_bandwidth=4TB/s set by hand" in out
 
 

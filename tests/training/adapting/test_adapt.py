@@ -30,7 +30,7 @@ def made_up(platform: str, rows: int, seed: int, factor: float = 1.0, noise: flo
     rng = np.random.default_rng(seed)
     sizes = np.exp2(rng.uniform(6, 13, (rows, 3))).astype(int)
     lines = [{"platform": platform, "kernel": "gemm", "precision": "bf16", "implementation": "cublas", "time_s": 1.0,
-              "params": {"m": int(m), "n": int(n), "k": int(k)}, "cache": "warm"} for m, n, k in sizes]  # fmt: skip
+              "params": {"m": int(m), "n": int(n), "k": int(k)}, "cache": "warm"} for m, n, k in sizes]
     frame, _ = validate_runs(pd.DataFrame(lines), "made up")
     shared = 0.25 * np.sin(np.log2(sizes[:, 2]))
     error = shared + np.log(factor) + noise * rng.standard_normal(rows)
@@ -87,7 +87,7 @@ def test_chosen_correction_never_loses_with_runs_left_out(old: pd.DataFrame) -> 
 def test_a_correction_that_loses_is_shipped_as_far_as_it_does_not() -> None:
     plain, name = np.array([0.1, -0.1, 0.1, 0.1]), "term multipliers"
     for whole, least, most in (([0.0, 0.0, 0.0, 0.2], 1.0, 1.0), ([0.0, 0.0, 0.0, 0.9], 0.0, 0.9),
-                               ([0.1, -0.1, 0.1, 3.0], 0.0, 0.0)):  # fmt: skip
+                               ([0.1, -0.1, 0.1, 3.0], 0.0, 0.0)):
         found = Correction(name, np.array(whole), {}, np.ones(1), FewProcess(*[np.zeros(0)] * 6))
         chosen = as_far_as_it_holds(found, plain)
         assert least <= chosen.share <= most
@@ -98,7 +98,7 @@ def test_a_correction_that_loses_is_shipped_as_far_as_it_does_not() -> None:
 def test_no_family_without_a_source_loses_with_runs_left_out() -> None:
     """One family is as the parameter file has it, one is not, one has a run that no correction foresees."""
     few = pd.concat([made_up(NEW, 5, 1, factor=3.0), stream(5, 2, 1.0), stream(5, 3, 1.0, cliff=4.0)],
-                    ignore_index=True)  # fmt: skip
+                    ignore_index=True)
     scores = adapt_model(few, NEW).meta["left_out"]
     assert set(scores) == {"gemm", "vector_add", "transpose"}
     for family, found in scores.items():
@@ -125,7 +125,7 @@ def stream(rows: int, seed: int, factor: float, cliff: float = 1.0) -> pd.DataFr
     kernel = "vector_add" if cliff == 1.0 else "transpose"
     lines = [{"platform": NEW, "kernel": kernel, "precision": "fp32", "implementation": "own", "time_s": 1.0,
               "params": {"n": int(n)} if cliff == 1.0 else {"m": int(n) // 64, "n": 64}, "cache": "warm"}
-             for n in sizes]  # fmt: skip
+             for n in sizes]
     frame, _ = validate_runs(pd.DataFrame(lines), "made up")
     times = describe(frame).baseline_s * factor
     times[-1] *= cliff

@@ -20,7 +20,7 @@ def pool_of(rows: int, seed: int) -> pd.DataFrame:
     size = np.where(rng.uniform(size=rows) < 0.85, rng.uniform(5, 7, rows), rng.uniform(7, 13, rows))
     sizes = np.exp2(size[:, None] + rng.uniform(-0.5, 0.5, (rows, 3))).astype(int)
     lines = [{"platform": PLATFORM, "kernel": "gemm", "precision": "bf16", "implementation": "cublas", "time_s": 1.0,
-              "params": {"m": int(m), "n": int(n), "k": int(k)}, "cache": "warm"} for m, n, k in sizes]  # fmt: skip
+              "params": {"m": int(m), "n": int(n), "k": int(k)}, "cache": "warm"} for m, n, k in sizes]
     frame, _ = validate_runs(pd.DataFrame(lines), "made up")
     error = 0.4 * np.sin(size) + 0.02 * rng.standard_normal(rows)
     return frame.assign(time_s=describe(frame).baseline_s * np.exp(error))

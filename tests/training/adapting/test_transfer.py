@@ -24,7 +24,7 @@ def made_up(platform: str, seed: int, factor: float, rows: int = 150) -> pd.Data
     rng = np.random.default_rng(seed)
     sizes = np.exp2(rng.uniform(6, 13, (rows, 3))).astype(int)
     lines = [{"platform": platform, "kernel": "gemm", "precision": "bf16", "implementation": "cublas", "time_s": 1.0,
-              "params": {"m": int(m), "n": int(n), "k": int(k)}, "cache": "warm"} for m, n, k in sizes]  # fmt: skip
+              "params": {"m": int(m), "n": int(n), "k": int(k)}, "cache": "warm"} for m, n, k in sizes]
     frame, _ = validate_runs(pd.DataFrame(lines), "made up")
     error = 0.2 * np.sin(np.log2(sizes[:, 2])) + np.log(factor) + 0.03 * rng.standard_normal(rows)
     return frame.assign(time_s=describe(frame).baseline_s * np.exp(error))
@@ -83,6 +83,6 @@ def test_an_architecture_that_no_source_has_is_widened_and_named(table: pd.DataF
     hopper.meta["architectures"] = {"gemm": ["blackwell", "hopper"]}
     akin = hopper.predict(rows)
     np.testing.assert_allclose(np.log(foreign.upper_s / foreign.predicted_s),
-                               NEW_ARCHITECTURE * np.log(akin.upper_s / akin.predicted_s))  # fmt: skip
+                               NEW_ARCHITECTURE * np.log(akin.upper_s / akin.predicted_s))
     np.testing.assert_allclose(foreign.predicted_s, akin.predicted_s)
     assert "no run of a blackwell GPU in training" in foreign.note[0] and "blackwell" not in akin.note[0]

@@ -30,17 +30,17 @@ def h200() -> Model:
 
 
 def group(family: str, precision: str | None = None, cache: str = "warm", platform: str = "h200", **params: Any
-          ) -> Group:  # fmt: skip
+          ) -> Group:
     return ask(family, params, precision, cache, "").described(load_platform(platform))[0].groups[0]
 
 
 MATRIX = {"rows": 10**6, "cols": 10**6, "nnz": 10**7, "row_max": 5000, "row_std": 50.0, "row_min": 1, "row_q1": 2,
-          "row_median": 4, "row_q3": 6, "mean_col_distance": 3e5, "structure": "powerlaw"}  # fmt: skip
+          "row_median": 4, "row_q3": 6, "mean_col_distance": 3e5, "structure": "powerlaw"}
 EVEN = {"rows": 2**16, "cols": 2**16, "nnz": 10 * 2**16, "row_max": 10, "row_std": 0.0, "row_min": 10, "row_q1": 10,
-        "row_median": 10, "row_q3": 10, "mean_col_distance": 2e4, "structure": "uniform"}  # fmt: skip
+        "row_median": 10, "row_q3": 10, "mean_col_distance": 2e4, "structure": "uniform"}
 GRAPH = {"nodes": 10**6, "edges": 10**7, "levels": 8, "max_degree": 50_000, "std_degree": 100.0, "structure": "rmat"}
 REGULAR = {"nodes": 2**16, "edges": 10 * 2**16, "levels": 64, "max_degree": 10, "std_degree": 0.0,
-           "structure": "uniform"}  # fmt: skip
+           "structure": "uniform"}
 PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "gemm": ({"m": 4096, "n": 4097, "k": 4096, "precision": "bf16"},
              {"m": 4096, "n": 4096, "k": 4096, "precision": "bf16"}),
@@ -49,7 +49,7 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "softmax": ({"rows": 4096, "cols": 4099, "cache": "cold"}, {"rows": 512, "cols": 1024}),
     "bmm": ({"batch": 8, "m": 100, "n": 300, "k": 77},
             {"batch": 64, "m": 128, "n": 128, "k": 128, "precision": "bf16"}),
-}  # fmt: skip
+}
 
 
 def asked_of(model: Model, family: str) -> tuple[Learned, Any]:
@@ -86,7 +86,7 @@ def test_every_column_of_every_family_and_of_every_shipped_model_has_a_word() ->
     ("structure=banded", "bfs", "structure of the input"), ("log2_points", "fft", "amount of work"),
     ("log2_points", "kmeans", "size of points"), ("share_launch", "bfs", "launch and latency"),
     ("causal", "attention", "causal"), ("log2_load", "hash_probe", "load"), ("new_column", "gemm", OTHER),
-])  # fmt: skip
+])
 def test_a_word_is_what_a_user_can_change(column: str, family: str, word: str) -> None:
     assert word_of(column, family) == word
 
@@ -212,7 +212,7 @@ def ask_many(family: str, sizes: list[tuple[int, int]]) -> Group:
         {"platform": "h200", "kernel": family, "precision": "fp32", "implementation": "", "cache": "warm",
          "params": json.dumps({"rows": r, "cols": c})}
         for r, c in sizes
-    ])  # fmt: skip
+    ])
     return describe(frame).groups[0]
 
 
@@ -229,7 +229,7 @@ def test_two_steps_join_into_one(h200: Model) -> None:
 
 
 def test_trees_with_covers_are_explained_alike_by_their_own_method(small_model: Model, small_runs: Any, tmp_path: Path
-                                                                   ) -> None:  # fmt: skip
+                                                                   ) -> None:
     """Covers survive training and storing, so TreeSHAP runs; with training rows as references both agree."""
     import xgboost
     from kernelcast.features.describe import describe

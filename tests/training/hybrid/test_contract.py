@@ -77,7 +77,7 @@ def test_learners_that_take_columns_in_another_order_are_refused(stored_model: P
 
 @pytest.mark.parametrize(("signed", "name"), [(True, "TERMS"), (False, "TERMS"), (True, "COMMON"), (False, "COMMON")])
 def test_what_is_taken_by_place_may_not_move(stored_model: Path, monkeypatch: pytest.MonkeyPatch, signed: bool,
-                                             name: str) -> None:  # fmt: skip
+                                             name: str) -> None:
     now = getattr(contract, name)
     monkeypatch.setattr(contract, name, (now[1], now[0], *now[2:]))
     with pytest.raises(InputError, match=f"number 1 was '{now[0]}' when it was trained and is '{now[1]}'"):

@@ -23,7 +23,7 @@ def two_kinds(labels: tuple[str, str] = ("quick", "slow")) -> pd.DataFrame:
     kind = np.arange(240) % 2
     frame = pd.DataFrame({"platform": "h200", "kernel": "vector_add", "precision": "fp32", "cache": "cold",
                           "params": [json.dumps({"n": int(v)}) for v in n], "implementation": np.array(labels)[kind],
-                          "group": [str(v) for v in n]})  # fmt: skip
+                          "group": [str(v) for v in n]})
     factor = np.where(kind == 1, SLOW, 1.0) * np.exp(rng.normal(0, 0.02, len(n)))
     return frame.assign(time_s=1.1 * describe(frame).baseline_s * factor)
 

@@ -89,7 +89,7 @@ def test_bands_cover_a_group_not_seen_before_and_not_only_more_rows_of_known_one
         fresh = rng.normal() + 0.2 * rng.normal(size=40)
         one, family = np.ones(600), np.full(600, "f")
         for out, bands in ((plain, fit_bands(errors, one, family)),
-                           (grouped, fit_bands(errors, one, family, None, group))):  # fmt: skip
+                           (grouped, fit_bands(errors, one, family, None, group))):
             half, _ = bands.half_width(np.ones(1), np.array(["f"]), 0.9)
             out.append(np.mean(np.abs(fresh) <= half[0]))
     error = 2.0 * np.std(grouped) / np.sqrt(150)
@@ -154,7 +154,7 @@ def made_up(rows: int = 500, seed: int = 0) -> pd.DataFrame:
         "platform": "h200", "kernel": kernel, "precision": "fp32", "cache": rng.choice(["warm", "cold"], rows),
         "params": [json.dumps({"n": int(v)}) for v in n], "implementation": "made_up",
         "group": [f"{k}:{v}" for k, v in zip(kernel, n, strict=True)],
-    })  # fmt: skip
+    })
     factor = 1.3 + 0.3 * np.sin(np.log2(n)) + np.where(kernel == "vector_add", 0.2, 0.0)
     return frame.assign(time_s=describe(frame).baseline_s * factor * np.exp(rng.normal(0, 0.02, rows)))
 
@@ -223,7 +223,7 @@ def test_out_of_domain_rows_are_flagged_widened_and_explained(frame: pd.DataFram
 def test_a_size_of_zero_is_next_to_a_small_one_and_not_infinitely_far() -> None:
     rows = [{"rows": 1000, "cols": 1000, "nnz": 5000, "row_std": std} for std in (0.0, 4.0)]
     frame = pd.DataFrame({"platform": "h200", "kernel": "spmv_csr", "precision": "fp64", "cache": "warm",
-                          "params": [json.dumps(row) for row in rows]})  # fmt: skip
+                          "params": [json.dumps(row) for row in rows]})
     one, both = (describe(part).groups[0].rows for part in (frame.head(1), frame))
     distance, column = fit_domain("spmv_csr", [one]).outside(both)
     assert column[1] == "log2_row_std"
@@ -235,7 +235,7 @@ def test_a_precision_known_only_by_its_twin_is_taken_for_it_and_widened() -> Non
     rng = np.random.default_rng(3)
     sizes = [json.dumps({"m": int(m), "n": int(m), "k": int(m)}) for m in np.exp(rng.uniform(5, 9, 60))]
     frame = pd.DataFrame({"platform": "b200", "kernel": "gemm", "precision": "bf16", "cache": "warm", "params": sizes,
-                          "implementation": "made_up", "group": sizes})  # fmt: skip
+                          "implementation": "made_up", "group": sizes})
     frame["time_s"] = describe(frame).baseline_s * 1.5
     model = fit_model(frame)
     known, twin, other = (model.predict(describe(frame.assign(precision=p))) for p in ("bf16", "fp16", "fp4"))

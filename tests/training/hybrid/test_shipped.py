@@ -50,7 +50,7 @@ def measure() -> dict[str, dict[str, Any]]:
     error = 100.0 * relative_error(model.predict(describe(rows)).predicted_s, rows["time_s"])
     return {str(name): {"table": str(part["table"].iloc[0]), "rows": len(part),
                         "mape": round(float(error[part.index].mean()), 3)}
-            for name, part in rows.groupby("kernel", sort=True)}  # fmt: skip
+            for name, part in rows.groupby("kernel", sort=True)}
 
 
 @pytest.fixture(scope="module")

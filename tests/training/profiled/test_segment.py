@@ -38,7 +38,7 @@ from kernelcast.training.profiled.segment import (
 
 H200 = load_platform("h200")
 PROFILE = {"flops": 2e9, "bytes": 5e7, "l2_bytes": 9e7, "grid": [2000, 1, 1], "block": [256, 1, 1], "registers": 32,
-           "smem_bytes": 0, "int_ops": 3e8, "fp_inst": 1.2e9}  # fmt: skip
+           "smem_bytes": 0, "int_ops": 3e8, "fp_inst": 1.2e9}
 FEW = 16
 
 
@@ -120,7 +120,7 @@ def test_the_level_is_the_highest_that_everything_is_known_of() -> None:
     all_known = {"byte": 1e6, "l2_byte": 2e6, "threads": 1e5, "block": 256.0, "int_ops": 1e7}
     assert [LEVELS[int(level_of(one(**{k: v for k, v in all_known.items() if k not in without}), H200)[0])]
             for without in ((), ("int_ops",), ("block",), ("l2_byte",))] == [
-        "profile", "traffic", "traffic", "work"]  # fmt: skip
+        "profile", "traffic", "traffic", "work"]
 
 
 def test_a_counted_call_has_its_own_counts_and_families_count_alike(slice_of_corpus: pd.DataFrame, pool: Pool) -> None:
@@ -177,7 +177,7 @@ def test_a_band_never_looks_at_the_times_it_covers(pool: Pool) -> None:
     cold=st.booleans(),
 )
 def test_more_work_is_never_predicted_to_be_faster(segments: SegmentModel, size: tuple[float, ...], more: str,
-                                                   factor: float, cold: bool) -> None:  # fmt: skip
+                                                   factor: float, cold: bool) -> None:
     flop, byte, reuse, steps = 10.0 ** np.array(size)
     work = {"flop": flop, "byte": byte, "l2_byte": byte * reuse, "int_ops": steps}
     shape = {"threads": 131072.0, "block": 256.0, "registers": 32.0, "smem_byte": 0.0, "cold": float(cold)}
@@ -215,7 +215,7 @@ def test_every_way_to_ask_gives_the_learned_time(with_segments: Model, tmp_path:
     counted = {k: PROFILE[k] for k in ("flops", "bytes")}
     params = {k: v for k, v in PROFILE.items() if k not in counted}
     table = pd.DataFrame([{"platform": "t4", "kernel": kernel, "precision": "fp32", "params": json.dumps(params),
-                           "cache": "warm", **counted} for kernel in ("segment", "other")])  # fmt: skip
+                           "cache": "warm", **counted} for kernel in ("segment", "other")])
     answered = predict_runs(table, model=with_segments)
     assert answered["predicted_s"].to_numpy() == pytest.approx([alone.predicted_s] * 2)
     assert not answered["in_domain"].any()
@@ -262,7 +262,7 @@ def test_a_stored_model_predicts_the_same(with_segments: Model, tmp_path: Path) 
     again = read_model(tmp_path / "model")
     for params in (PROFILE, {"flops": 1e9, "bytes": 1e8}):
         first, second = (predict("segment", platform="t4", precision="fp32", model=m, **params)
-                         for m in (with_segments, again))  # fmt: skip
+                         for m in (with_segments, again))
         assert (first.predicted_s, first.lower_s, first.note) == (second.predicted_s, second.lower_s, second.note)
 
 
@@ -290,7 +290,7 @@ def test_training_a_platform_learns_its_segments_and_shipping_keeps_them(slice_o
     again = refit_model(few, trained)
     assert again.segments is trained.segments  # a quick look keeps what was judged
     first, second = (predict("segment", platform="h200", precision="fp32", model=m, **PROFILE)
-                     for m in (trained, slim(trained)))  # fmt: skip
+                     for m in (trained, slim(trained)))
     assert first.predicted_s == second.predicted_s != first.baseline_s
 
 
@@ -304,9 +304,9 @@ def test_the_report_scores_every_level_it_names() -> None:
 
 
 def test_a_stated_class_keeps_the_analytic_time_within_a_band_that_holds_both(with_segments: Model, tmp_path: Path
-                                                                             ) -> None:  # fmt: skip
+                                                                             ) -> None:
     text = ("name: app\ncharacterisation: first-principles\nsource: own count\nsegments:\n"
-            "  - {{name: sweep, class: {}, precision: fp32, flop: 1e9, bytes: 1 GB}}\n")  # fmt: skip
+            "  - {{name: sweep, class: {}, precision: fp32, flop: 1e9, bytes: 1 GB}}\n")
     path = tmp_path / "app.yaml"
     found = {}
     for work_class in ("memory", "irregular"):
