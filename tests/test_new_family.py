@@ -36,7 +36,26 @@ def edge(a, base, byte, platform):
 
 COLUMNS = {"rotate_rows": edge}
 '''
-PLACES = {"analytic": RECORD, "features": COLUMNS}
+MEASURED = '''
+from ..case import Case, Measured
+
+
+def build(gpu, params, precision):
+    return Case(lambda: None, lambda: 0.0)
+
+
+FAMILIES = (Measured("rotate_rows", {"mine": build}),)
+'''
+SUITE = """
+seed: 1
+draws:
+  - family: rotate_rows
+    count: 6
+    effort: [1.0e+6, 1.0e+8]
+    params: {rows: {log: [256, 8192]}, cols: {log: [256, 8192]}}
+    variants: [{implementation: mine, precision: fp32}]
+"""
+PLACES = {"analytic": RECORD, "features": COLUMNS, "measure": MEASURED}
 """What a new family puts into which folder."""
 
 USE = '''
@@ -73,7 +92,11 @@ runs = pd.DataFrame({
 runs["time_s"] = 3.0 * describe(runs).baseline_s * np.exp(0.1 * draw.standard_normal(240))
 model = fit_model(runs, quick=True)
 learned = kc.predict("rotate_rows", platform="h200", model=model, implementation="MINE", **said)
+from kernelcast.measure.dry import plan_suite
+
+plan = plan_suite(f"{sys.argv[1]}/suite.yaml")
 print(json.dumps({
+    "planned": [plan.families[0].family, plan.configurations, plan.rows],
     "alone": alone.predicted_s, "refused": refused, "way": alone.params["way"],
     "columns": list(model.families["rotate_rows"].encoder.names), "learned": learned.predicted_s,
     "base": learned.baseline_s, "upper": learned.upper_s, "note": learned.note,
@@ -82,12 +105,13 @@ print(json.dumps({
 '''
 
 
-def test_a_family_from_outside_is_predicted_and_trained(tmp_path: Path) -> None:
+def test_a_family_from_outside_is_predicted_trained_and_measured_dry(tmp_path: Path) -> None:
     import json
 
     for folder, text in PLACES.items():
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "rotation.py").write_text(text)
+    (tmp_path / "suite.yaml").write_text(SUITE)
     done = subprocess.run([sys.executable, "-c", USE, str(tmp_path), *PLACES], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr
@@ -96,6 +120,7 @@ def test_a_family_from_outside_is_predicted_and_trained(tmp_path: Path) -> None:
     assert 50e-6 < found["alone"] < 120e-6
     assert found["way"] == "left" and "'way' is 'up' (valid: left, right)" in found["refused"]
     assert "log2_edge_share" in found["columns"]
+    assert found["planned"] == ["rotate_rows", 6, 12]  # six draws, each cold and warm
     assert 2.5 < found["learned"] / found["base"] < 3.5 and found["upper"] > found["learned"]
     assert "taken for" not in found["note"] and "not in training" not in found["note"]
     assert found["record"]["parameters"][2]["words"] == ["left", "right"]

@@ -4,10 +4,8 @@ A family is a `Measured` in the tuple FAMILIES of one of the modules here; nothi
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 from ...analytic.errors import InputError, nearest_names
+from ...analytic.found import found_in
 from ..case import Builder, Measured, Params
 from ..groups import size
 
@@ -16,11 +14,12 @@ BUILDERS: dict[tuple[str, str], Builder] = {}
 """Every (family, implementation) that can be measured."""
 
 
-def discover() -> None:
-    """Fill MEASURED and BUILDERS from every module of this folder, and of what was added to its `__path__` since."""
-    for module in sorted(item.name for item in pkgutil.iter_modules(__path__)):
-        for item in importlib.import_module(f"{__name__}.{module}").FAMILIES:
-            MEASURED[item.name] = item
+def find() -> None:
+    """Read every module on this package's path into MEASURED and BUILDERS; again after the path was extended."""
+    for module in found_in(__name__, __path__):
+        for item in module.FAMILIES:
+            if MEASURED.setdefault(item.name, item) is not item:
+                raise InputError(f"how {item.name!r} is measured is said twice: {module.__file__} is the second")
             BUILDERS.update({(item.name, name): builder for name, builder in item.builders.items()})
 
 
@@ -38,4 +37,4 @@ def group_key(family: str, params: Params, seed: int) -> str:
     return f"{record.group_name or family}:{(record.group or size)(params, seed)}"
 
 
-discover()
+find()

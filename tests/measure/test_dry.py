@@ -97,7 +97,7 @@ def test_a_new_family_is_a_file_and_nothing_else(tmp_path: Path, monkeypatch: py
     for name in ("MEASURED", "BUILDERS"):
         monkeypatch.setattr(families, name, dict(getattr(families, name)))
     monkeypatch.setattr(families, "__path__", [*families.__path__, str(folder)])
-    families.discover()
+    families.find()
     assert ("bloom_probe", "torch") in families.BUILDERS
     plan = plan_suite(suite)
     assert [item.family for item in plan.families] == ["bloom_probe"]
