@@ -157,13 +157,20 @@ def average(boosters: Sequence[Any]) -> Any:
     return read_trees(json.dumps(out).encode())
 
 
-def without_statistics(booster: Any) -> Any:
-    """The same trees without what only growing them needed: gains, covers and inner weights become zeros.
+COVER_BITS = 4
+"""Significant bits of a cover that ships: rows through a node to 3 %, for a tenth more of the file."""
 
-    Predictions are bit-identical; the compressed file is half as large. Importances by gain are gone with them.
+
+def without_statistics(booster: Any) -> Any:
+    """The same trees without what only growing them needed: gains and inner weights become zeros.
+
+    Predictions are bit-identical; the compressed file is near half as large. Importances by gain are gone with them.
+    Covers stay, to COVER_BITS: without them no prediction can be traced to its columns (Lundberg et al. 2020).
     """
     model = json.loads(bytes(booster.save_raw("json")))
     for tree in _trees(model)["trees"]:
-        for name in ("base_weights", "loss_changes", "sum_hessian"):
+        for name in ("base_weights", "loss_changes"):
             tree[name] = [0.0] * len(tree[name])
+        mantissa, exponent = np.frexp(np.asarray(tree["sum_hessian"], dtype=np.float64))
+        tree["sum_hessian"] = np.ldexp(np.round(mantissa * 2.0**COVER_BITS) / 2.0**COVER_BITS, exponent).tolist()
     return read_trees(json.dumps(model).encode())

@@ -59,3 +59,6 @@ def test_trees_without_statistics_predict_the_same_to_the_bit() -> None:
     bare = without_statistics(whole)
     assert np.array_equal(whole.predict(data), bare.predict(data))
     assert not any(bare.get_score(importance_type="total_gain").values())
+    parts, exact = (trees.predict(data, pred_contribs=True) for trees in (bare, whole))
+    assert np.allclose(parts.sum(axis=1), whole.predict(data), atol=1e-4)
+    assert np.abs(parts - exact).max() < 0.05 * np.abs(exact).max()
