@@ -67,7 +67,7 @@ def _rows(platform: str, plan: dict[str, Any]) -> tuple[pd.DataFrame, str]:
 
 
 def slim(model: Model) -> Model:
-    """The model with trees that hold covers alone of their training statistics: near half the size, the same answers."""
+    """The model with trees that hold of their statistics covers alone: near half the size, the same answers."""
     from dataclasses import replace
 
     from ..training.learners.trees import without_statistics
