@@ -25,6 +25,7 @@ from ..hybrid.encode import Encoder
 from ..hybrid.family import FamilyModel, Part, by_family, part_of, reference_implementations
 from ..hybrid.meta import Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model
+from ..hybrid.settings import ROOMS, settings
 from ..learners.residual import to_residual
 from .adapted import AdaptedFamily, contributions, prior_multipliers, process_scales, transferred_log
 from .corrections import AS_IS, Correction, Few, correct, correct_alone
@@ -209,7 +210,8 @@ def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequen
                 for item in done}
     at = np.concatenate([part.index for item in done for part in item.parts])
     meta: Meta = {"rows": len(error), "refused": refused, "seed": seed, "folds": 0, "left_out": left_out,
-            "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error}}
+            "adapted_from": [m.name for m in models], "left_out_rows": {"at": at, "error": error},
+            "settings": settings((*ROOMS, "adapting.corrections", "adapting.adapted", "adapting.adapt"))}
     bands = fit_bands(error, np.ones(len(error)), label)
     model = Model(platform, name, families, difficulty, typical, bands, analytic, meta)
     sigma = [model.sigma(item.model.family, part, *reversed(item.model.log_correction(part)))

@@ -29,6 +29,7 @@ from ..hybrid.encode import Encoder
 from ..hybrid.family import FamilyModel, Part, part_of, reference_implementations
 from ..hybrid.meta import TRANSFER, Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model, difficulty_rows, typical_of
+from ..hybrid.settings import ROOMS, settings
 from ..learners.network import fit_network
 from ..learners.residual import FEWEST_ROWS, Residual, to_residual
 from ..learners.trees import fit_booster
@@ -304,6 +305,7 @@ def fit_transfer(frame: pd.DataFrame, *, platforms: Mapping[str, Platform] | Non
         "unseen_platform": True,
         "architectures": {family: _architectures(rows, platforms or {}) for family, rows in table.items()},
         "kinds": kinds,
+        "settings": settings((*ROOMS, "adapting.transfer")),
         "left_out": {family: {item.platform: _score(item.error) for item in left if item.family == family}
                      for family in {item.family for item in left}},
     }

@@ -175,7 +175,9 @@ def test_stored_and_read_again(old: pd.DataFrame, test: pd.DataFrame, tmp_path: 
     folder = Path(str(tmp_path)) / "model"
     write_model(adapted, folder)
     described = describe(test)
-    again = read_model(folder).predict(described)
+    stored = read_model(folder)
+    assert stored.meta["settings"]["adapting.adapted"] and stored.meta["settings"]["learners.process"]
+    again = stored.predict(described)
     np.testing.assert_allclose(again.predicted_s, adapted.predict(described).predicted_s)
 
 
