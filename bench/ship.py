@@ -29,8 +29,8 @@ from ..training.tables.shipped import read_tables, shipped_tables
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..training.hybrid.family import FamilyModel
     from ..training.hybrid.model import Model
+    from ..training.hybrid.protocol import LearnedFamily
 
 MOST_ROWS = 3000  # of a family and platform in the model across platforms
 ROUNDS = 100
@@ -70,10 +70,11 @@ def slim(model: Model) -> Model:
     """The model with trees that hold of their statistics covers alone: near half the size, the same answers."""
     from dataclasses import replace
 
+    from ..training.hybrid.family import FamilyModel
     from ..training.learners.trees import without_statistics
 
-    def bare(family: FamilyModel) -> FamilyModel:
-        if family.residual is None:
+    def bare(family: LearnedFamily) -> LearnedFamily:
+        if not isinstance(family, FamilyModel) or family.residual is None:
             return family
         return replace(family, residual=replace(family.residual, booster=without_statistics(family.residual.booster)))
 

@@ -28,8 +28,8 @@ from .codec import CodecError, Sink, Source, load_booster, pack, unpack
 from .home import cannot_write, make_folder
 
 if TYPE_CHECKING:
-    from ..training.hybrid.family import FamilyModel
     from ..training.hybrid.model import Model
+    from ..training.hybrid.protocol import LearnedFamily
 
 FORMAT = 1
 MODEL_FILE = "model.json"
@@ -197,14 +197,14 @@ class _Files:
             raise _damaged(self._folder / current, str(fault)) from None
 
 
-class LazyFamilies(Mapping[str, "FamilyModel"]):
+class LazyFamilies(Mapping[str, "LearnedFamily"]):
     """Family models of a stored model; the files of a family are read on first use."""
 
     def __init__(self, files: _Files, entries: Mapping[str, Any]) -> None:
         self._files, self._entries = files, entries
-        self._loaded: dict[str, FamilyModel] = {}
+        self._loaded: dict[str, LearnedFamily] = {}
 
-    def __getitem__(self, name: str) -> FamilyModel:
+    def __getitem__(self, name: str) -> LearnedFamily:
         if name not in self._loaded:  # two threads may both read it: the first one's is kept
             self._loaded.setdefault(name, self._files.unpack(self._entries[name]))
         return self._loaded[name]

@@ -164,7 +164,7 @@ def _learned(asked: Answered, model: Model, plain: Question | None) -> tuple[dic
         if prediction.predicted_s != prediction.calibrated_s:
             out["words"] = "learned from the counts of other families: no parts"
         return out, None
-    if row.model.residual is None and math.isclose(factor, 1.0):
+    if getattr(row.model, "residual", None) is None and math.isclose(factor, 1.0):
         return out, None
     start = row.part if plain is None else row.taken(plain.described(platform)[0].groups[0])
     own = None if plain is None else attribute(row.model, row.part, start)

@@ -142,12 +142,14 @@ def _implementations(question: Question, model: Model | None) -> Iterator[Change
 def _known(question: Question, precision: str, model: Model | None) -> list[str]:
     """Implementations of which a model has seen runs of the family in a precision."""
     from ..training.hybrid.encode import MISSING
+    from ..training.hybrid.family import FamilyModel
 
     if model is None or question.family.name not in model.families:
         return []
     family = model.families[question.family.name]
-    regimes = {*family.calibration.regimes, *(label.partition("|")[2] for label in model.typical
-                                              if label.startswith(f"{family.family}|"))}
+    calibrated = family.calibration.regimes if isinstance(family, FamilyModel) else ()
+    regimes = {*calibrated, *(label.partition("|")[2] for label in model.typical
+                              if label.startswith(f"{family.family}|"))}
     return [name for name in family.domain.implementations if name not in MISSING and f"{name}|{precision}" in regimes]
 
 

@@ -13,8 +13,8 @@ from ..training.hybrid.notes import Note
 from .question import Question
 
 if TYPE_CHECKING:
-    from ..training.hybrid.family import FamilyModel
     from ..training.hybrid.model import Model
+    from ..training.hybrid.protocol import LearnedFamily
 
 MOST_SHOWN = 12
 
@@ -37,7 +37,7 @@ def judge_labels(question: Question, model: Model | None, analytic: bool = False
     return (Note("implementations_known", f"implementations known of {family}: {names}"),)
 
 
-def _learned(question: Question, model: Model | None) -> FamilyModel | None:
+def _learned(question: Question, model: Model | None) -> LearnedFamily | None:
     return None if model is None or not question.known else model.families.get(question.family.name)
 
 

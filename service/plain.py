@@ -12,7 +12,7 @@ from ..analytic.errors import KernelcastError
 from .question import Question, ask
 
 if TYPE_CHECKING:
-    from ..training.hybrid.family import FamilyModel
+    from ..training.hybrid.protocol import LearnedFamily
 
 GIVEN = frozenset({
     "batch", "heads", "kv_heads", "levels", "launches", "iterations", "segments", "kernel_h", "kernel_w", "ksize",
@@ -61,7 +61,7 @@ def _nearest_power(size: float) -> int:
     return int(2 ** round(math.log2(size)))
 
 
-def usual_question(question: Question, model: FamilyModel) -> Question | None:
+def usual_question(question: Question, model: LearnedFamily) -> Question | None:
     """An even input of the middle of the trained range, by the reference implementation, warm, in the family's usual
     precision where the model knows that; None where no such question can be asked.
 
@@ -100,7 +100,7 @@ def _even(params: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in even.items() if name in params and math.isfinite(value)}
 
 
-def _words(given: Mapping[str, Any], model: FamilyModel) -> dict[str, str | None]:
+def _words(given: Mapping[str, Any], model: LearnedFamily) -> dict[str, str | None]:
     """Labels of a usual input where the question has labels: None leaves one out."""
     usual = {"structure": "uniform", "order": "sorted"}
     return {name: word if (word := usual.get(name)) in model.encoder.labels.get(name, []) else None

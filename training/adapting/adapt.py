@@ -8,7 +8,8 @@ is not shipped, or only as far as it does.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,12 +20,12 @@ from ...analytic.families import FAMILIES
 from ...analytic.platform import Platform, load_platform
 from ...features.describe import Group, describe
 from ..hybrid.bands import fit_bands
-from ..hybrid.calibration import TERMS, Calibration
 from ..hybrid.domain import Domain, fit_domain
 from ..hybrid.encode import Encoder
-from ..hybrid.family import FamilyModel, Part, by_family, part_of, reference_implementations
+from ..hybrid.family import Part, by_family, part_of, reference_implementations
 from ..hybrid.meta import Meta
 from ..hybrid.model import SMALLEST_SIGMA, Model
+from ..hybrid.protocol import LearnedFamily
 from ..hybrid.settings import ROOMS, settings
 from ..learners.residual import to_residual
 from .adapted import AdaptedFamily, contributions, prior_multipliers, process_scales, transferred_log
@@ -55,7 +56,7 @@ def _merged(domains: Sequence[Domain], own: Domain) -> Domain:
                   own.precisions, own.implementations)
 
 
-def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any], sources: Sequence[FamilyModel],
+def _few_of(parts: Sequence[Part], times: Sequence[Floats], groups: NDArray[Any], sources: Sequence[LearnedFamily],
             family: str, encoder: Encoder, rows: Across | None, compute_units: float) -> Few:
     terms = np.concatenate([contributions(sources, part, compute_units) for part in parts])
     prior = prior_multipliers(sources, terms.shape[1])
@@ -82,7 +83,7 @@ class _Task:
     few: Few
     encoder: Encoder
     reference: dict[str, str]
-    sources: list[FamilyModel]
+    sources: list[LearnedFamily]
     origin: str
     compute_units: float
 
@@ -96,7 +97,7 @@ class _Adapted:
     analytic: Floats
 
 
-def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[Any], sources: list[FamilyModel],
+def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[Any], sources: list[LearnedFamily],
           origin: str, rows: Across | None) -> _Task:
     reference = reference_implementations(groups)
     parts = [part_of(g, reference) for g in groups]
@@ -110,8 +111,8 @@ def _task(family: str, groups: Sequence[Group], time_s: Floats, group: NDArray[A
 def _finish(task: _Task, found: Correction) -> _Adapted:
     few = task.few
     domain = _merged([s.domain for s in task.sources], fit_domain(task.family, [p.rows for p in task.parts]))
-    model = AdaptedFamily(task.family, task.encoder, Calibration(np.zeros(len(TERMS))), None, domain, task.reference,
-                          len(few.log_time), _words(len(few.log_time), task.origin, found), sources=task.sources,
+    model = AdaptedFamily(task.family, task.encoder, domain, task.reference, len(few.log_time),
+                          _words(len(few.log_time), task.origin, found), sources=task.sources,
                           compute_units=task.compute_units, multipliers=found.multipliers, process=found.process,
                           joint=found.joint, network=found.network, joint_share=found.joint_share, kind=found.kind,
                           share=found.share)
@@ -177,7 +178,7 @@ def _source_rows(frame: pd.DataFrame | None, target: str, known: Mapping[str, Pl
 
 
 def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], seed: int
-             ) -> tuple[list[FamilyModel], str]:
+             ) -> tuple[list[LearnedFamily], str]:
     having = [model for model in models if family in model.families]
     if having:
         return [model.families[family] for model in having], " and ".join(model.name for model in having)
@@ -189,13 +190,12 @@ def _sources(family: str, models: Sequence[Model], rows: Mapping[str, Across], s
 def _assemble(platform: str, name: str, done: Sequence[_Adapted], models: Sequence[Model], refused: int, seed: int
               ) -> Model:
     """Families, the sources' families that no run was made of, and bands from the errors of left-out runs."""
-    families: dict[str, FamilyModel] = {item.model.family: item.model for item in done}
+    families: dict[str, LearnedFamily] = {item.model.family: item.model for item in done}
     for model in models:
         for family in model.families:
             if family not in families:
-                families[family] = replace(
-                    model.families[family], note=f"no run of {family} on {platform}: as {model.name} has it"
-                )
+                families[family] = taken = copy(model.families[family])
+                taken.note = f"no run of {family} on {platform}: as {model.name} has it"
     size = {item.model.family: np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in done}
     whole = float(np.median(np.concatenate(list(size.values()))))
     typical = {f: float((np.median(v) * len(v) + whole * TYPICAL_ROWS) / (len(v) + TYPICAL_ROWS))

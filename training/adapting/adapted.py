@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analytic.unmeasured import NAMES, Asked, near_chain, unmeasured_terms
+from ...features.describe import Group
 from ...features.rows import Rows
 from ..hybrid.calibration import TERMS
-from ..hybrid.family import FamilyModel, Part
+from ..hybrid.family import FamilyModel, KnownFamily, Part
+from ..hybrid.protocol import LearnedFamily
 from ..learners.network import Network
 from ..learners.process import FewProcess
 
@@ -86,7 +88,7 @@ def source_contributions(source: FamilyModel, part: Part) -> Floats:
     return np.asarray(columns * (whole / columns.sum(axis=1))[:, None])
 
 
-def contributions(sources: Sequence[FamilyModel], part: Part, compute_units: float) -> Floats:
+def contributions(sources: Sequence[LearnedFamily], part: Part, compute_units: float) -> Floats:
     """Terms that the few runs may scale, (n, terms) [s].
 
     With sources: the terms of their calibrated times (their mean), each scaled by 1 where nothing is learned.
@@ -94,17 +96,18 @@ def contributions(sources: Sequence[FamilyModel], part: Part, compute_units: flo
     """
     if not sources:
         return few_terms(part.terms, part.rows, compute_units)
-    if any(isinstance(source, AdaptedFamily) for source in sources):
+    fitted = [source for source in sources if isinstance(source, FamilyModel)]
+    if len(fitted) < len(sources):
         return np.asarray(np.mean([source.calibrated_s(part) for source in sources], axis=0)[:, None])
-    return np.asarray(np.mean([source_contributions(source, part) for source in sources], axis=0))
+    return np.asarray(np.mean([source_contributions(source, part) for source in fitted], axis=0))
 
 
-def prior_multipliers(sources: Sequence[FamilyModel], terms: int) -> Floats:
+def prior_multipliers(sources: Sequence[LearnedFamily], terms: int) -> Floats:
     """Multipliers before any run was seen: the sources' own terms as they are, or the plain baseline alone."""
     return np.ones(terms) if sources else plain()
 
 
-def transferred_log(sources: Sequence[FamilyModel], part: Part) -> Floats:
+def transferred_log(sources: Sequence[LearnedFamily], part: Part) -> Floats:
     """Log of the time [s] the sources give, the mean of theirs; NaN-free only with at least one source."""
     return np.asarray(np.mean([np.log(s.calibrated_s(part)) + s.log_correction(part)[0] for s in sources], axis=0))
 
@@ -118,8 +121,8 @@ def joint_log(trees: Any, network: Network | None, x: Floats) -> Floats:
 
 
 @dataclass
-class AdaptedFamily(FamilyModel):
-    """`encoder` spans the few runs (and the source rows); `calibration` and `residual` of the base class are unused.
+class AdaptedFamily(KnownFamily):
+    """What source families say, corrected by a few runs; `encoder` spans the few runs (and the source rows).
 
     log T = log prior + share·[log(base ÷ prior) + linear] + (1 − joint_share)·(carried + share·smooth)
     + joint_share·joint: the base holds the multipliers, the prior is what it was before the runs, carried is the
@@ -131,7 +134,7 @@ class AdaptedFamily(FamilyModel):
     was made from, which a retraining or a new version replaces; and a source made of rows is stored nowhere else.
     """
 
-    sources: list[FamilyModel] = field(default_factory=list)
+    sources: list[LearnedFamily] = field(default_factory=list)
     compute_units: float = 1.0
     multipliers: Floats = field(default_factory=lambda: np.zeros(0))
     process: FewProcess | None = None
@@ -140,6 +143,10 @@ class AdaptedFamily(FamilyModel):
     joint_share: float = 0.0
     kind: str = ""
     share: float = 1.0
+
+    def unsaid(self, group: Group) -> list[tuple[NDArray[np.bool_], str]]:
+        """Nothing: a few runs do not tell which statistics the time hangs on."""
+        return []
 
     def _terms(self, part: Part) -> Floats:
         return contributions(self.sources, part, self.compute_units)

@@ -135,7 +135,8 @@ def fit_across(rows: Across, seed: int = 0, rounds: int = ROUNDS, *, kind: str =
         if epochs and len(y) >= NETWORK_FROM:
             residual = replace(residual, process=fit_network(x, y, seed, epochs=epochs), smooth_share=0.5)
     domain = fit_domain(rows.family, [p.rows for p in rows.parts])
-    model = FamilyModel(rows.family, encoder, calibration, residual, domain, dict(rows.reference), len(time_s))
+    model = FamilyModel(rows.family, encoder, domain, dict(rows.reference), len(time_s), calibration=calibration,
+                        residual=residual)
     seen = ", ".join(sorted(set(rows.platforms)))
     model.note = f"no run of this platform in training: {_CARRIED[kind]} {seen}"
     return model

@@ -23,6 +23,7 @@ from ..learners.residual import Blend
 from .family import FamilyModel, Part, learned_as, part_of
 from .model import Model
 from .partial import by_what_is_said
+from .protocol import LearnedFamily
 from .words import WORK, word_of
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,7 @@ class Attribution:
 class Learned:
     """The family model that answers one described row, the row as that model takes it, and what the row leaves out."""
 
-    model: FamilyModel
+    model: LearnedFamily
     part: Part
     hidden: tuple[str, ...]
 
@@ -76,7 +77,7 @@ class Learned:
         return _part(group, self.model)
 
 
-def _part(group: Group, model: FamilyModel) -> Part:
+def _part(group: Group, model: LearnedFamily) -> Part:
     taken = learned_as(group.precision, model.domain.precisions)
     return part_of(group, model.reference, model.domain.implementations, taken)
 
@@ -112,12 +113,13 @@ def shapley(value: Callable[[Mask], Floats], players: int, most: int, seed: int 
     return np.asarray(np.take_along_axis(gains, rank, axis=1).mean(axis=0))
 
 
-def correction_log(model: FamilyModel, part: Part) -> Floats:
+def correction_log(model: LearnedFamily, part: Part) -> Floats:
     """Log of the learned correction (n,) of rows."""
     return model.log_correction(part)[0]
 
 
-def attribute(model: FamilyModel, asked: Part, reference: Part, most: int | None = None, seed: int = 0) -> Attribution:
+def attribute(model: LearnedFamily, asked: Part, reference: Part, most: int | None = None, seed: int = 0
+              ) -> Attribution:
     """Which words make the correction of `asked` (one row) differ from that of `reference` (r rows, their mean).
 
     most: rows that the residual may be asked for.
@@ -141,9 +143,10 @@ def _sorted(causes: Sequence[Cause]) -> tuple[Cause, ...]:
     return tuple(sorted(causes, key=lambda cause: (-abs(cause.log), cause.word)))
 
 
-def _has_process(model: FamilyModel) -> bool:
+def _has_process(model: LearnedFamily) -> bool:
     # an adapted family has no residual of its own: it asks those of its sources, of which any may be one
-    return model.residual is None or isinstance(model.residual.process, Process | Blend)
+    own = model.residual if isinstance(model, FamilyModel) else None
+    return own is None or isinstance(own.process, Process | Blend)
 
 
 def _aligned(asked: Part, reference: Part) -> tuple[Floats, Floats]:

@@ -105,13 +105,11 @@ def reference_implementations(groups: Sequence[Group]) -> dict[str, str]:
 
 
 @dataclass
-class FamilyModel:
-    """Learned state of one family. `residual` is None where the calibrated baseline did at least as well."""
+class KnownFamily:
+    """What is known of a learned family beside what it says: where its runs were, and how they are read."""
 
     family: str
     encoder: Encoder
-    calibration: Calibration
-    residual: Residual | None
     domain: Domain
     reference: dict[str, str] = field(default_factory=dict)
     rows: int = 0
@@ -122,6 +120,14 @@ class FamilyModel:
         """Whether a row without an implementation may be any of several: no vendor's library is the usual one."""
         several = len(set(self.domain.implementations) - set(MISSING)) > 1
         return several and not FAMILIES[self.family].reference
+
+
+@dataclass
+class FamilyModel(KnownFamily):
+    """Learned state of one family. `residual` is None where the calibrated baseline did at least as well."""
+
+    calibration: Calibration = field(kw_only=True)
+    residual: Residual | None = field(kw_only=True)
 
     def unsaid(self, group: Group) -> list[tuple[NDArray[np.bool_], str]]:
         """(rows, what to say of them) for every statistic that the family was learned with and rows leave out.
@@ -187,4 +193,5 @@ def fit_family(name: str, parts: Sequence[Part], times: Sequence[Floats], refere
         same = configurations(sizes_of(name, flags=True), rows)
         y = to_residual(time_s, calibration.predict_s(terms, regime))
         residual = fit_residual(x, y, seed=seed, smooth=smooth, quick=quick, same=same)
-    return FamilyModel(name, encoder, calibration, residual, fit_domain(name, rows), reference, len(time_s))
+    return FamilyModel(name, encoder, fit_domain(name, rows), reference, len(time_s), calibration=calibration,
+                       residual=residual)

@@ -322,12 +322,13 @@ def refit_model(frame: pd.DataFrame, checked: Model, described: Described | None
         known = checked.families.get(label) if label == family else checked.partials[label]
         reference = reference_implementations(groups)
         parts = [part_of(group, reference) for group in groups]
-        smooth = known.residual.smooth if known is not None and known.residual is not None else ""
+        judged = known.residual if isinstance(known, FamilyModel) else None
+        smooth = judged.smooth if judged is not None else ""
         model = fit_family(family, parts, [time_s[p.index] for p in parts], reference, seed=seed, smooth=smooth,
                            quick=bool(checked.meta.get("quick")),
-                           learn=known is not None and known.residual is not None)
-        if model.residual is not None and known is not None and known.residual is not None:
-            model.residual.smooth_share = known.residual.smooth_share
+                           learn=judged is not None)
+        if model.residual is not None and judged is not None:
+            model.residual.smooth_share = judged.smooth_share
         model.note = known.note if known is not None else "calibrated analytic: no held-out row to check a residual on"
         return model
 

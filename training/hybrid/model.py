@@ -17,11 +17,12 @@ from ..learners.trees import Trees
 from ..profiled.segment import SegmentModel
 from . import remarks
 from .bands import Bands
-from .family import FamilyModel, Part, learned_as, part_of
+from .family import Part, learned_as, part_of
 from .html import html_table
 from .meta import Meta
 from .notes import Notes, Remark
 from .partial import Asked, Judge, by_what_is_said
+from .protocol import LearnedFamily
 
 Floats = NDArray[np.float64]
 
@@ -116,7 +117,7 @@ class Model:
 
     platform: str
     name: str
-    families: Mapping[str, FamilyModel]
+    families: Mapping[str, LearnedFamily]
     difficulty: Any
     """XGBoost booster: log of the typical absolute residual of a row; None where too few rows were there."""
     typical: dict[str, float]
@@ -129,7 +130,7 @@ class Model:
     """Scores of rows predicted without their implementation's label: the band of one that was never seen."""
     segments: SegmentModel | None = None
     """Profiled kernels of no known family; None where too few families were measured to learn them from."""
-    partials: Mapping[str, FamilyModel] = field(default_factory=dict)
+    partials: Mapping[str, LearnedFamily] = field(default_factory=dict)
     """Families for questions that leave statistics out, by `partial.name_of`."""
     partial_judge: Judge | None = None
 

@@ -21,7 +21,7 @@ from .encode import MISSING
 
 if TYPE_CHECKING:
     from .bands import Bands
-    from .family import FamilyModel
+    from .protocol import LearnedFamily
 
 MADE = "structure"
 FEWEST_KINDS = 4
@@ -49,7 +49,7 @@ class Asked:
 
     group: Group
     label: str
-    model: FamilyModel
+    model: LearnedFamily
     judge: Judge
     missing: NDArray[Any]
 
@@ -111,7 +111,7 @@ def _said(group: Group, name: str, row: Any) -> str:
     return name if label in MISSING else f"{name} {label[:40]!r} (of no training run)"
 
 
-def by_what_is_said(group: Group, model: FamilyModel, judge: Judge, partials: Mapping[str, FamilyModel],
+def by_what_is_said(group: Group, model: LearnedFamily, judge: Judge, partials: Mapping[str, LearnedFamily],
                     partial_judge: Judge | None) -> Iterator[Asked]:
     """The rows of a group with the model that asks for no more than they say.
 

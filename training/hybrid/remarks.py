@@ -13,9 +13,10 @@ from ...analytic.errors import nearest_names
 from ...features.describe import Group
 from ...features.implementation import canonical_labels, spelling
 from .encode import MISSING
-from .family import FamilyModel, Part
+from .family import Part
 from .notes import Floats, Mask, Remark
 from .partial import Asked
+from .protocol import LearnedFamily
 
 SAME_LIBRARY = 1.6
 UNKNOWN_PRECISION = 2.0
@@ -47,7 +48,7 @@ class Named:
     remarks: tuple[Remark, ...]
 
 
-def of_implementation(group: Group, part: Part, model: FamilyModel, left_open: bool) -> Named:
+def of_implementation(group: Group, part: Part, model: LearnedFamily, left_open: bool) -> Named:
     """What the implementation of each row is to the model."""
     learned = model.domain.implementations
     names = part.rows.categories["implementation"].astype(str)
@@ -130,7 +131,7 @@ def of_what_is_left_out(asked: Asked) -> list[Remark]:
     ]
 
 
-def of_model(model: FamilyModel, size: int, unseen_platform: bool) -> Remark:
+def of_model(model: LearnedFamily, size: int, unseen_platform: bool) -> Remark:
     """What is to be said of every answer of a family model."""
     words = model.note or ("no run of this platform in training" if unseen_platform else "")
     code = "platform_not_in_training" if unseen_platform else "family_model"
