@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...analytic.errors import InputError
-from .beside import without_changes
+from .columns import without_changes
 from .parse import overrides, parameters
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 from ...analytic.errors import InputError
 from . import ask, workload
 from .advice import print_advice
-from .beside import documents, longest_term, print_changes
+from .columns import documents, longest_term, print_changes
 from .explain_workload import MOVES, parameters, sensitivity
 from .show import (
     add_row,

@@ -8,7 +8,7 @@ import typer
 
 from ...analytic.errors import InputError, RefusedError
 from . import ask, workload
-from .beside import documents, longest_term, print_changes, print_what_is_compared, ratio_columns, ratios, with_ratios
+from .columns import documents, longest_term, print_changes, print_what_is_compared, ratio_columns, ratios, with_ratios
 from .parse import overrides
 from .show import (
     add_row,

@@ -8,7 +8,7 @@ import typer
 
 from ...analytic.errors import InputError
 from . import ask
-from .beside import print_changed
+from .columns import print_changed
 from .show import band, console, percent, print_fitting, print_json, seconds, text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from ...analytic.errors import InputError
 from . import ask
-from .beside import (
+from .columns import (
     documents,
     print_changes,
     print_what_is_compared,
