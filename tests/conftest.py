@@ -40,6 +40,16 @@ def _own_state(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _few_trees() -> Iterator[None]:
+    """Small families learn from a third of the trees: most of the time of the tests, and none asks how good more are."""
+    from kernelcast.training.learners import trees
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "small_rounds", lambda rows: trees.rounds_for(rows) // 5)
+        yield
+
+
 @pytest.fixture(scope="session")
 def empty_database(state: Path) -> Path:
     """MLflow's tables, set up once: that takes seconds, a copy takes none."""

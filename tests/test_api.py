@@ -14,15 +14,14 @@ import pytest
 
 def test_importing_costs_nothing() -> None:
     code = (
-        "import sys, time\nbefore = set(sys.modules)\nstart = time.perf_counter()\nimport kernelcast\n"
-        "took = time.perf_counter() - start\nimport sys\n"
-        "print(took, len([m for m in set(sys.modules) - before if not m.startswith('_')]))"
+        "import sys, time\nbefore = set(sys.modules)\nstart = time.process_time()\nimport kernelcast\n"
+        "print(time.process_time() - start, *(m for m in set(sys.modules) - before if not m.startswith('_')))"
     )
-    # the best of three: the machine may be busy with something else
-    tries = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-             for _ in range(3)]
-    assert min(float(took) for took, _ in tries) < 0.05
-    assert int(tries[0][1]) < 40  # no numpy, pandas, typer
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    took, modules = float(said[0]), {name.partition(".")[0] for name in said[1:]}
+    assert not modules & {"numpy", "pandas", "xgboost", "sklearn", "scipy", "mlflow", "typer", "rich", "yaml"}
+    assert len(said) - 1 < 40
+    assert took < 0.5  # of the processor, whatever else the machine does; a tenth of it where it is idle
 
 
 def test_every_public_name_is_there() -> None:

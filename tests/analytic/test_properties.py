@@ -90,11 +90,14 @@ def above_its_peak(platform: Platform, name: str) -> bool:
 
 @pytest.mark.parametrize("platform_id", platform_ids())
 def test_time_never_rises_with_a_rate_nor_falls_with_a_latency(platform_id: str) -> None:
-    """Every parameter that any family looked up, raised by a third; peaks take their sustained rates along."""
+    """Every parameter that any family looked up, raised by a third; peaks take their sustained rates along.
+
+    Every other family a platform, the other half on the next one."""
     platform = held(platform_id)
     judged: set[str] = set()
-    for number, name in enumerate(sorted(FAMILIES)):
-        raw, cache = draw(name, 11 + number, 12), ("warm", "cold")[number % 2]
+    half = platform_ids().index(platform_id) % 2
+    for number, name in list(enumerate(sorted(FAMILIES)))[half::2]:
+        raw, cache = draw(name, 11 + number, 12), ("warm", "cold")[number // 2 % 2]
         precision = precisions_of(name, platform)
         read = Read(platform.parameters)
         before = baseline(name, raw, precision, replace(platform, parameters=read), cache=cache).time_s
@@ -126,12 +129,13 @@ def test_more_work_never_takes_less_time_on_the_published_sets(platform_id: str)
         for cache in ("warm", "cold"):
             before = baseline(name, raw, precision, platform, cache=cache).time_s
             for size in raw:
-                for factor in (1.01, 1.3, 2.0, 16.0):
-                    grown = {**raw, size: np.ceil(raw[size] * factor)}
-                    if "nnz" in raw:
-                        grown["nnz"] = np.maximum(grown["nnz"], grown["rows"])
-                    after = baseline(name, grown, precision, platform, cache=cache).time_s
-                    assert (after >= before * (1 - 1e-9)).all(), (name, cache, size, factor)
+                factors = (1.01, 1.3, 2.0, 16.0)
+                four = {key: np.tile(values, len(factors)) for key, values in raw.items()}
+                grown = {**four, size: np.ceil(np.outer(factors, raw[size]).ravel())}
+                if "nnz" in raw:
+                    grown["nnz"] = np.maximum(grown["nnz"], grown["rows"])
+                after = baseline(name, grown, precision, platform, cache=cache).time_s
+                assert (after >= np.tile(before, len(factors)) * (1 - 1e-9)).all(), (name, cache, size)
 
 
 @pytest.mark.parametrize("platform_id", [name for name in platform_ids() if load_platform(name).vendor == "nvidia"])

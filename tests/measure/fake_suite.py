@@ -1,14 +1,23 @@
 """The measuring program on a GPU made of paper: real suite, journal, rounds and table; kernels are entries in a list.
 
-python fake_suite.py SUITE OUT [--resume] [--time-limit 1s]
+python fake_suite.py starts a process for every order on its standard input (`serve`).
 n = 13: out of memory when built; 14: in the second call, which is timed; 15: fails there for another reason; 17: waits
 for the host, so no graph; 666: hangs when built; 667: in its second call.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import os
+import pty
+import resource
+import selectors
 import sys
+import termios
 import time
+import traceback
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -121,8 +130,80 @@ def install(records: bool = True) -> Paper:
     return paper
 
 
-if __name__ == "__main__":
+def obey(order: dict[str, Any]) -> int:
+    """Be the process that is ordered: its limit of files and its command line; the status it ends with."""
+    os.environ |= order["env"]
+    if order["file_limit"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["file_limit"], order["file_limit"]))
+    install()
+    if order["program"] == "kernelcast":
+        from kernelcast.service.cli.main import status_of
+
+        return status_of(order["words"])
     from kernelcast.measure.__main__ import main
 
-    install()
-    sys.exit(main(["--suite", sys.argv[1], "--platform", "h200", "--out", sys.argv[2], *sys.argv[3:]]))
+    return main(order["words"])
+
+
+def be(order: dict[str, Any], out: int, err: int) -> None:
+    """Obey, and end as Python ends: with the status, or 1 after a traceback."""
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    status = 1
+    try:
+        status = obey(order)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def start(order: dict[str, Any], say: Callable[[Any], None]) -> None:
+    """Start a process and say its number; once it has ended, its status, standard output and standard error."""
+    (out, out_end), (err, err_end) = os.pipe(), pty.openpty() if order["terminal"] else os.pipe()
+    if order["terminal"]:
+        termios.tcsetwinsize(err_end, (40, 120))
+    pid = os.fork()
+    if not pid:
+        be(order, out_end, err_end)
+    os.close(out_end)
+    os.close(err_end)
+    say(pid)
+    said = {out: b"", err: b""}
+    with selectors.DefaultSelector() as ready:
+        for end in said:
+            ready.register(end, selectors.EVENT_READ)
+        while ready.get_map():
+            for key, _ in ready.select():
+                try:
+                    piece = os.read(key.fd, 65536)
+                except OSError:  # Linux's way of saying that the other end of a terminal was closed
+                    piece = b""
+                said[key.fd] += piece
+                if not piece:
+                    ready.unregister(key.fd)
+                    os.close(key.fd)
+    say([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said[out].decode(), said[err].decode()])
+
+
+def serve() -> None:
+    """A process for each order, a line of JSON, forked from this one, which has imported what they need."""
+    for module in ("kernelcast.measure.__main__", "kernelcast.service.cli.main", "kernelcast.service.cli.measure",
+                   "pandas", "pyarrow.parquet"):
+        importlib.import_module(module)
+    replies = os.fdopen(os.dup(1), "w")
+
+    def say(word: Any) -> None:
+        print(json.dumps(word), file=replies, flush=True)
+
+    say("ready")
+    for line in sys.stdin:
+        start(json.loads(line), say)
+
+
+if __name__ == "__main__":
+    serve()

@@ -72,7 +72,7 @@ def test_another_gpu_is_refused(platform: str, name: str) -> None:
 def test_no_gpu_is_an_error_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if _has("torch") and _has("cupy"):
         pytest.skip("this machine may have a GPU to measure on")
-    status = main(["--suite", "h200-repeat", "--platform", "h200", "--out", str(tmp_path / "t.parquet")])
+    status = main(["--suite", "h200-kinds", "--platform", "h200", "--out", str(tmp_path / "t.parquet")])
     assert status == 2
     assert "measuring needs" in capsys.readouterr().err
     assert not (tmp_path / "t.parquet").exists()

@@ -6,17 +6,13 @@ import contextlib
 import importlib.util
 import json
 import os
-import pty
 import random
 import re
-import resource
 import signal
 import subprocess
 import sys
-import termios
-import threading
 import time
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +57,59 @@ def odd(n: int) -> str:
 """
 
 
-def command(folder: Path, out: str, *more: str) -> list[str]:
-    return [sys.executable, str(SCRIPT), str(folder / "paper.yaml"), str(folder / out), *more]
+class Maker:
+    """Starts measuring processes on the paper GPU, one after another, forked from one that has imported everything:
+    each is a process of its own, seconds sooner."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen([sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True)
+        assert self._answer() == "ready"
+
+    def begin(self, program: str, words: list[str], *, file_limit: int | None = None, terminal: bool = False) -> int:
+        """The number of a process that has begun; nobody else gets that number before `end`."""
+        assert self._server.stdin is not None
+        env = {"KERNELCAST_HOME": os.environ["KERNELCAST_HOME"], "COLUMNS": "120", "TERM": "xterm"}
+        order = {"program": program, "words": words, "file_limit": file_limit, "terminal": terminal, "env": env}
+        self._server.stdin.write(json.dumps(order) + "\n")
+        self._server.stdin.flush()
+        return int(self._answer())
+
+    def end(self) -> subprocess.CompletedProcess[str]:
+        """How the process that was begun last has ended, once it has."""
+        status, out, err = self._answer()
+        return subprocess.CompletedProcess([], status, out, err)
+
+    def _answer(self) -> Any:
+        assert self._server.stdout is not None
+        return json.loads(self._server.stdout.readline())
+
+    def begin_measuring(self, folder: Path, out: str, *more: str, file_limit: int | None = None) -> int:
+        """`python -m kernelcast.measure`, begun."""
+        words = ["--suite", str(folder / "paper.yaml"), "--platform", "h200", "--out", str(folder / out), *more]
+        return self.begin("measure", words, file_limit=file_limit)
+
+    def measure(self, folder: Path, out: str, *more: str, file_limit: int | None = None
+                ) -> subprocess.CompletedProcess[str]:
+        """`python -m kernelcast.measure`, from beginning to end."""
+        self.begin_measuring(folder, out, *more, file_limit=file_limit)
+        return self.end()
+
+    def command(self, folder: Path, *more: str, terminal: bool = False) -> subprocess.CompletedProcess[str]:
+        """`kernelcast measure`, its standard error a terminal of 120 columns or a pipe."""
+        words = ["measure", "-p", "h200", "--suite", str(folder / "paper.yaml"), "--out", str(folder / "t.parquet")]
+        self.begin("kernelcast", [*words, *more], terminal=terminal)
+        return self.end()
+
+    def close(self) -> None:
+        self._server.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def maker() -> Iterator[Maker]:
+    made = Maker()
+    yield made
+    made.close()
 
 
 def table(path: Path) -> pd.DataFrame:
@@ -88,21 +135,24 @@ def paper(module: Any) -> Any:
     return module.install()
 
 
-def test_killed_at_five_random_moments_it_resumes_to_the_same_table(tmp_path: Path) -> None:
-    suite(tmp_path, 60)
+def test_killed_at_five_random_moments_it_resumes_to_the_same_table(tmp_path: Path, maker: Maker) -> None:
+    suite(tmp_path, 100)
     begun = time.monotonic()
-    subprocess.run(command(tmp_path, "whole.parquet"), check=True, stdout=subprocess.DEVNULL)
+    assert maker.measure(tmp_path, "whole.parquet").returncode == 0
     whole_s = time.monotonic() - begun
-    chance, journal, sizes = random.Random(20261130), tmp_path / "cut.journal.jsonl", []
+    chance, journal = random.Random(20261130), tmp_path / "cut.journal.jsonl"
+    sizes, ends = [], []
     for _ in range(5):
-        process = subprocess.Popen(command(tmp_path, "cut.parquet", "--resume"), stdout=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0.4, 0.8) * whole_s)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process = maker.begin_measuring(tmp_path, "cut.parquet", "--resume")
+        time.sleep(chance.uniform(0.1, 0.35) * whole_s)
+        with contextlib.suppress(ProcessLookupError):  # where this process was kept waiting, that one may be through
+            os.kill(process, signal.SIGKILL)
+        ends.append(maker.end().returncode)
         sizes.append(journal.stat().st_size if journal.exists() else 0)
+    assert -signal.SIGKILL in ends and set(ends) <= {-signal.SIGKILL, 0}
     assert sizes == sorted(sizes)  # nothing measured is lost
-    done = subprocess.run(command(tmp_path, "cut.parquet", "--resume"), check=True, capture_output=True, text=True)
-    assert "(complete)" in done.stdout
+    done = maker.measure(tmp_path, "cut.parquet", "--resume")
+    assert done.returncode == 0 and "(complete)" in done.stdout
     keys = [json.loads(line)["key"] for line in journal.read_text().splitlines()]
     assert len(keys) == len(set(keys)) == len(load_suite(tmp_path / "paper.yaml"))
     # the floor of the timer is each process's own
@@ -110,16 +160,16 @@ def test_killed_at_five_random_moments_it_resumes_to_the_same_table(tmp_path: Pa
     pd.testing.assert_frame_equal(cut, whole)
 
 
-def test_a_kernel_that_hangs_ends_the_run_with_a_valid_table_and_is_left_out_when_resumed(tmp_path: Path) -> None:
+def test_a_kernel_that_hangs_ends_the_run_with_a_valid_table_and_is_left_out_when_resumed(
+    tmp_path: Path, maker: Maker
+) -> None:
     suite(tmp_path, 40, odd(666))
-    first = subprocess.run(command(tmp_path, "t.parquet", "--time-limit", "1s"), capture_output=True, text=True)
+    first = maker.measure(tmp_path, "t.parquet", "--time-limit", "1s")
     assert first.returncode == 2
     assert "no answer in 1 s" in first.stdout
     assert "--resume" in first.stdout
     assert {"kernel", "params", "time_s"} <= set(pd.read_parquet(tmp_path / "t.parquet").columns)
-    again = subprocess.run(
-        command(tmp_path, "t.parquet", "--time-limit", "5s", "--resume"), capture_output=True, text=True
-    )
+    again = maker.measure(tmp_path, "t.parquet", "--time-limit", "5s", "--resume")
     assert again.returncode == 0, again.stderr
     frame = table(tmp_path / "t.parquet")
     assert not frame["params"].str.contains("666").any()
@@ -128,18 +178,19 @@ def test_a_kernel_that_hangs_ends_the_run_with_a_valid_table_and_is_left_out_whe
     assert len(frame) == 2 * (len(load_suite(tmp_path / "paper.yaml")) - 1)
 
 
-def test_a_round_that_hangs_is_resumed_one_by_one_and_only_the_culprit_is_left_out(tmp_path: Path) -> None:
+def test_a_round_that_hangs_is_resumed_one_by_one_and_only_the_culprit_is_left_out(
+    tmp_path: Path, maker: Maker
+) -> None:
     """In a round of timing nobody knows which of its configurations hangs; alone it shows."""
     path = suite(tmp_path, 10, odd(667))
-    first = subprocess.run(command(tmp_path, "t.parquet", "--time-limit", "1s"), capture_output=True, text=True)
+    first = maker.measure(tmp_path, "t.parquet", "--time-limit", "1s")
     assert first.returncode == 2
     assert "measures them one by one" in first.stdout
     assert pd.read_parquet(tmp_path / "t.parquet").empty
-    alone = command(tmp_path, "t.parquet", "--time-limit", "1s", "--resume")
-    again = subprocess.run(alone, capture_output=True, text=True)
+    again = maker.measure(tmp_path, "t.parquet", "--time-limit", "1s", "--resume")
     assert again.returncode == 2
     assert "leaves it out" in again.stdout
-    last = subprocess.run(command(tmp_path, "t.parquet", "--resume"), capture_output=True, text=True)
+    last = maker.measure(tmp_path, "t.parquet", "--resume")
     assert last.returncode == 0
     assert "(complete)" in last.stdout
     assert len(table(tmp_path / "t.parquet")) == 2 * (len(load_suite(path)) - 1)
@@ -147,29 +198,29 @@ def test_a_round_that_hangs_is_resumed_one_by_one_and_only_the_culprit_is_left_o
     assert meta["skipped"] == {"vector_copy/paper/fp16: no answer in 1 s": 1}
 
 
-def test_a_hang_on_a_full_disk_still_ends_the_process(tmp_path: Path) -> None:
+def test_a_hang_on_a_full_disk_still_ends_the_process(tmp_path: Path, maker: Maker) -> None:
     """What is written last fails; the process must not stay behind with the kernel."""
     suite(tmp_path, 40, odd(666))
-    ended = subprocess.run(command(tmp_path, "t.parquet", "--time-limit", "1s"), capture_output=True, text=True,
-                           preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (0, 0)),
-                           timeout=60)
+    ended = maker.measure(tmp_path, "t.parquet", "--time-limit", "1s", file_limit=0)
     assert ended.returncode == 2
     assert "gave no answer in 1 s: stopped; " in ended.stdout
     assert "t.journal.jsonl: cannot append" in ended.stdout
 
 
-def test_interrupted_the_table_so_far_is_valid(tmp_path: Path) -> None:
-    suite(tmp_path, 100)
-    process = subprocess.Popen(command(tmp_path, "t.parquet"), stdout=subprocess.PIPE, text=True)
+def test_interrupted_the_table_so_far_is_valid(tmp_path: Path, maker: Maker) -> None:
+    """A later round hangs: it cannot be through before the signal comes, however busy the machine is."""
+    rounds = list(chunks(load_suite(suite(tmp_path, 70, odd(667)))))
+    assert not any(config.params["n"] == 667 for config in rounds[0])
     journal = tmp_path / "t.journal.jsonl"
-    for _ in range(200):
+    process = maker.begin_measuring(tmp_path, "t.parquet")
+    for _ in range(1200):
         time.sleep(0.05)
         if journal.exists() and journal.stat().st_size:
             break
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=20)
-    assert process.returncode == 0
-    assert "partial" in said
+    os.kill(process, signal.SIGINT)
+    ended = maker.end()
+    assert ended.returncode == 0
+    assert "partial" in ended.stdout
     frame = table(tmp_path / "t.parquet")
     assert 0 < len(frame) < 2 * len(load_suite(tmp_path / "paper.yaml"))
     assert set(frame["cache"]) == {"warm", "cold"}
@@ -304,11 +355,10 @@ def test_a_disk_that_fills_keeps_what_was_measured(tmp_path: Path, paper: Any, m
     assert rest.rows == 2 * len(load_suite(path))
 
 
-def test_a_file_system_that_takes_no_more_leaves_a_whole_journal(tmp_path: Path) -> None:
+def test_a_file_system_that_takes_no_more_leaves_a_whole_journal(tmp_path: Path, maker: Maker) -> None:
     """A real write that ends in the middle of a line: the torn line goes, the rest is kept and continued."""
     path, limit = suite(tmp_path, 60), 6000
-    cut = subprocess.run(command(tmp_path, "t.parquet"), capture_output=True, text=True,
-                         preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)))
+    cut = maker.measure(tmp_path, "t.parquet", file_limit=limit)
     assert cut.returncode == 2
     assert cut.stderr.count("error: ") == 1
     assert "cannot" in cut.stderr
@@ -316,7 +366,7 @@ def test_a_file_system_that_takes_no_more_leaves_a_whole_journal(tmp_path: Path)
     kept = [json.loads(line)["key"] for line in journal.read_text().splitlines()]
     assert 0 < len(kept) < len(load_suite(path))
     assert not list(tmp_path.glob("*.part"))
-    rest = subprocess.run(command(tmp_path, "t.parquet", "--resume"), capture_output=True, text=True)
+    rest = maker.measure(tmp_path, "t.parquet", "--resume")
     assert rest.returncode == 0, rest.stderr
     assert len(table(tmp_path / "t.parquet")) == 2 * len(load_suite(path))
 
@@ -361,34 +411,13 @@ def test_progress_tells_what_is_left(tmp_path: Path, paper: Any, monkeypatch: py
     assert any("THROTTLING" in w for w in words)
 
 
-def on_command_line(folder: Path, *more: str, stderr: int) -> subprocess.CompletedProcess[str]:
-    """`kernelcast measure` on the paper GPU."""
-    program = ("import sys; sys.path.insert(0, sys.argv.pop(1)); import fake_suite; fake_suite.install(); "
-               "from kernelcast.service.cli.main import status_of; sys.exit(status_of())")
-    words = ["measure", "-p", "h200", "--suite", str(folder / "paper.yaml"), "--out", str(folder / "t.parquet"), *more]
-    return subprocess.run([sys.executable, "-c", program, str(SCRIPT.parent), *words], stdout=subprocess.PIPE,
-                          stderr=stderr, text=True, env=os.environ | {"COLUMNS": "120", "TERM": "xterm"})
-
-
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_on_a_terminal_a_bar_says_how_far_and_how_long_still(tmp_path: Path, more: tuple[str, ...]) -> None:
+def test_on_a_terminal_a_bar_says_how_far_and_how_long_still(
+    tmp_path: Path, maker: Maker, more: tuple[str, ...]
+) -> None:
     suite(tmp_path, 40)
-    ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (40, 120))
-    pieces: list[bytes] = []
-
-    def read() -> None:
-        with contextlib.suppress(OSError):  # Linux's way of saying that the other end was closed
-            while piece := os.read(ours, 4096):
-                pieces.append(piece)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    done = on_command_line(tmp_path, *more, stderr=theirs)
-    os.close(theirs)
-    reader.join(timeout=10.0)
-    os.close(ours)
-    seen = b"".join(pieces).decode()
+    done = maker.command(tmp_path, *more, terminal=True)
+    seen = done.stderr
     assert done.returncode == 0, seen
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
     assert re.search(r"configurations ━+ +[0-9]+/80 [0-9:]+ about [0-9:-]+ left", plain)
@@ -397,13 +426,13 @@ def test_on_a_terminal_a_bar_says_how_far_and_how_long_still(tmp_path: Path, mor
     assert "configurations in" in done.stdout or json.loads(done.stdout)["complete"]
 
 
-def test_without_a_terminal_there_are_lines_and_beside_json_nothing(tmp_path: Path) -> None:
+def test_without_a_terminal_there_are_lines_and_beside_json_nothing(tmp_path: Path, maker: Maker) -> None:
     suite(tmp_path, 10)
-    plain = on_command_line(tmp_path, stderr=subprocess.PIPE)
+    plain = maker.command(tmp_path)
     assert plain.returncode == 0
     assert "kernelcast: 20 configurations of 2 kinds, about" in plain.stderr
     assert "\x1b" not in plain.stderr
-    quiet = on_command_line(tmp_path, "--json", stderr=subprocess.PIPE)
+    quiet = maker.command(tmp_path, "--json")
     assert json.loads(quiet.stdout)["rows"] == 40
     assert quiet.stderr == ""
 

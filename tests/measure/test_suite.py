@@ -45,6 +45,12 @@ draws:
 """
 
 
+@pytest.fixture(scope="module")
+def full() -> list[Config]:
+    """The H200's whole suite: drawing it takes seconds."""
+    return load_suite("h200-full")
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     path = tmp_path / "small.yaml"
@@ -91,8 +97,8 @@ def test_both_aligned_and_unaligned_sizes_are_drawn(small: Path) -> None:
     assert (n % 2 == 1).any()
 
 
-def test_packaged_suite_is_complete() -> None:
-    configs = load_suite("h200-full")
+def test_packaged_suite_is_complete(full: list[Config]) -> None:
+    configs = full
     assert len({c.family for c in configs}) >= 40
     assert {c.kind[:2] for c in configs} == set(BUILDERS)  # nothing unknown, nothing left out
     assert {c.family for c in configs} == set(MEASURED)
@@ -189,10 +195,11 @@ def test_the_planned_time_is_an_upper_one_where_kernels_were_built_before() -> N
     assert seconds < planned_s(kinds, configurations) < 2.0 * seconds
 
 
-def test_a_quick_suite_is_planned_to_take_less_than_five_minutes() -> None:
-    chosen = quick_set(load_suite(default_suite("h200")))
+def test_a_quick_suite_is_planned_to_take_less_than_five_minutes(full: list[Config]) -> None:
+    assert default_suite("h200") == "h200-full"
+    chosen = quick_set(full)
     kinds = len({c.kind for c in chosen})
-    assert kinds == len({c.kind for c in load_suite("h200-full")}) == 155
+    assert kinds == len({c.kind for c in full}) == 155
     assert len(chosen) <= 2 * kinds
     # 155 checks at 0.127 s and 310 configurations at 0.0113 s: 23 s; five minutes leave room for a slower machine
     assert planned_s(kinds, len(chosen)) == pytest.approx(23.2, abs=0.2)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
+import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -20,46 +16,31 @@ import pytest
 if TYPE_CHECKING:
     from kernelcast.training.hybrid.model import Model
 
-PATIENCE_S = 90.0
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
 @pytest.fixture
-def server(tmp_path: Path, empty_database: Path) -> Iterator[str]:
+def server(tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """MLflow's own server application behind a socket, in a thread: a process would only import all of it once more."""
+    from mlflow.server import app, constants, handlers
+    from werkzeug.serving import make_server
+
     folder = tmp_path / "server"
     folder.mkdir()
     shutil.copy(empty_database, folder / "mlflow.db")
-    uri = f"http://127.0.0.1:{free_port()}"
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", uri.rpartition(":")[2],
-               "--workers", "1", "--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}",
-               "--artifacts-destination", str(folder / "artifacts")]
-    settings = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=settings, start_new_session=True)
-    try:
-        deadline = time.monotonic() + PATIENCE_S
-        while not answers(uri):
-            assert process.poll() is None, (folder / "log").read_text()[-2000:]
-            if time.monotonic() > deadline:
-                pytest.skip(f"mlflow server did not answer within {PATIENCE_S:.0f} s on this machine")
-            time.sleep(0.2)
-        yield uri
-    finally:
-        os.killpg(process.pid, 15)
-        process.wait(20)
-
-
-def answers(uri: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{uri}/health", timeout=2):
-            return True
-    except OSError:
-        return False
+    database = f"sqlite:///{folder / 'mlflow.db'}"
+    for name, value in {
+        constants.BACKEND_STORE_URI_ENV_VAR: database, constants.REGISTRY_STORE_URI_ENV_VAR: database,
+        constants.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/", constants.SERVE_ARTIFACTS_ENV_VAR: "true",
+        constants.ARTIFACTS_DESTINATION_ENV_VAR: str(folder / "artifacts"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("_tracking_store", "_model_registry_store", "_artifact_repo"):  # opened with the first request
+        monkeypatch.setattr(handlers, name, None)
+    serving = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{serving.server_port}"
+    serving.shutdown()
+    thread.join(20.0)
+    serving.server_close()
 
 
 def rest(uri: str, call: str, body: dict[str, Any] | None = None, **query: str) -> dict[str, Any]:

@@ -6,17 +6,27 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import kernelcast as kc
 import pandas as pd
 import pytest
 from kernelcast.analytic.families import FAMILIES
-from kernelcast.registry import index
+from kernelcast.registry import index, store
 from kernelcast.service.cli.main import status_of
 from kernelcast.service.families import families
 
 GEMM = {"m": 4096, "n": 4096, "k": 4096}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    """Nothing here changes a model: the description of each is read once, not once a family."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "trained_implementations", cache(store.trained_implementations))
+        yield
 
 
 def record(name: str) -> dict[str, Any]:

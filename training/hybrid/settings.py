@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 ROOMS = (
@@ -27,15 +29,23 @@ def settings(rooms: tuple[str, ...] = ROOMS) -> dict[str, dict[str, Any]]:
     return {room: constants(importlib.import_module(f"{root}.{room}")) for room in rooms}
 
 
-def constants(module: Any) -> dict[str, Any]:
+def constants(module: ModuleType) -> dict[str, Any]:
     """Upper-case names that a module itself assigns, with their values now, where these are plain data."""
     found = {}
+    for name in _assigned(module):
+        if _is_plain(value := getattr(module, name, ...)):
+            found[name] = sorted(value) if isinstance(value, frozenset) else value
+    return found
+
+
+@cache  # the text of a loaded module stays, and parsing all of them takes a quarter of a small fit
+def _assigned(module: ModuleType) -> tuple[str, ...]:
+    found: dict[str, None] = {}
     for node in ast.parse(inspect.getsource(module)).body:
         targets: list[ast.expr] = getattr(node, "targets", []) or [t for t in [getattr(node, "target", None)] if t]
-        for name in (leaf.id for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Name)):
-            if name.isupper() and not name.startswith("_") and _is_plain(value := getattr(module, name, ...)):
-                found[name] = sorted(value) if isinstance(value, frozenset) else value
-    return found
+        names = (leaf.id for target in targets for leaf in ast.walk(target) if isinstance(leaf, ast.Name))
+        found |= dict.fromkeys(name for name in names if name.isupper() and not name.startswith("_"))
+    return tuple(found)
 
 
 def _is_plain(value: Any) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcast.analytic.platform import load_platform
+from kernelcast.bench.evaluation import segments as bench
 from kernelcast.bench.evaluation import sources
 from kernelcast.bench.evaluation.score import METHODS
 from kernelcast.bench.evaluation.segments import BLOCKS, SEGMENT_CASES, half_widths, left_out, score_segments
@@ -40,6 +43,16 @@ H200 = load_platform("h200")
 PROFILE = {"flops": 2e9, "bytes": 5e7, "l2_bytes": 9e7, "grid": [2000, 1, 1], "block": [256, 1, 1], "registers": 32,
            "smem_bytes": 0, "int_ops": 3e8, "fp_inst": 1.2e9}
 FEW = 16
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees() -> Iterator[None]:
+    """Who is left out of what does not hang on how long is learned, nor on how many groups of a family there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench, "fit_level", partial(fit_level, rounds=5))
+        patch.setattr(bench, "QUICK_GROUPS", 2)
+        patch.setattr("kernelcast.training.profiled.segment.ROUNDS", 30)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -294,7 +307,14 @@ def test_training_a_platform_learns_its_segments_and_shipping_keeps_them(slice_o
     assert first.predicted_s == second.predicted_s != first.baseline_s
 
 
-def test_the_report_scores_every_level_it_names() -> None:
+def test_the_report_scores_every_level_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, counted = sources.own("h200"), counted_table("h200")
+    assert counted is not None
+    counted = counted[counted.groupby("kernel").cumcount() < 8]
+    few = np.isin(call_keys(frame), call_keys(counted)) | (frame.groupby("kernel").cumcount() < 6)
+    frame = frame[few].reset_index(drop=True)  # of every family, for a fit each
+    monkeypatch.setattr(bench.sources, "own", lambda platform: frame)
+    monkeypatch.setattr(bench, "counted_table", lambda platform: counted)
     assert {case.level for case in SEGMENT_CASES.values()} == {"profile", "work"}
     found = score_segments(SEGMENT_CASES["segment-h200-work"], {"train": 100, "test": 100}, 0.9)
     assert set(METHODS) <= set(found["methods"])
