@@ -138,6 +138,9 @@ def _draw(entry: Mapping[str, Any], index: int, seed: int) -> Iterator[list[Conf
             and all(params[name] >= limit for name, limit in v.get("min", {}).items())
             and all(params[name] % step == 0 for name, step in v.get("multiple", {}).items())
         ]
+        for config in chosen:
+            if config.family == entry["family"]:
+                vars(config)["effort"] = found  # known already: one at a time it would take as long again as drawing
         if chosen:
             yield chosen
 

@@ -42,7 +42,7 @@ def _own_state(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _few_trees() -> Iterator[None]:
-    """Small families learn from a third of the trees: most of the time of the tests, and none asks how good more are."""
+    """Small families learn from a third of the trees: they take most of the time, and no test asks for more of them."""
     from kernelcast.training.learners import trees
 
     with pytest.MonkeyPatch.context() as patch:
