@@ -13,6 +13,7 @@ import os
 import pty
 import resource
 import selectors
+import signal
 import sys
 import termios
 import time
@@ -147,6 +148,7 @@ def obey(order: dict[str, Any]) -> int:
 
 def be(order: dict[str, Any], out: int, err: int) -> None:
     """Obey, and end as Python ends: with the status, or 1 after a traceback."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has what it starts with & ignore interrupts
     os.dup2(out, 1)
     os.dup2(err, 2)
     status = 1
