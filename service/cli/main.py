@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -85,11 +86,17 @@ def _say(message: str) -> None:
         sys.stderr.write(f"kernelcast: {clean_lines(message)}\n")
 
 
+@cache
+def _command() -> Any:
+    """The commands as their library runs them; made of every signature, so made once in a process."""
+    return typer.main.get_command(app)
+
+
 def status_of(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status; every failure is said on standard error, without a traceback."""
     try:
         # not app(…): its own handling of interrupts and closed pipes says nothing of what happened
-        command = typer.main.get_command(app)
+        command = _command()
         words = sys.argv[1:] if arguments is None else list(arguments)
         with command.make_context("kernelcast", words) as context:
             command.invoke(context)
