@@ -17,6 +17,7 @@ from ..hybrid.family import FamilyModel, KnownFamily, Part
 from ..hybrid.protocol import LearnedFamily
 from ..learners.network import Network
 from ..learners.process import FewProcess
+from ..learners.trees import Trees
 
 Floats = NDArray[np.float64]
 
@@ -114,9 +115,7 @@ def transferred_log(sources: Sequence[LearnedFamily], part: Part) -> Floats:
 
 def joint_log(trees: Any, network: Network | None, x: Floats) -> Floats:
     """Correction (n,) by the learners of sources and few runs together: trees, and twice as much of the network."""
-    from xgboost import DMatrix
-
-    out = np.asarray(trees.predict(DMatrix(x)), dtype=np.float64)
+    out = Trees(trees).predict(x)
     return out if network is None else (out + NETWORK_WEIGHT * network.predict(x)) / (1.0 + NETWORK_WEIGHT)
 
 

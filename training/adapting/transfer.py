@@ -5,7 +5,7 @@ and no platform's name, so what it learns (how far a product with this tail, thi
 the baseline) can carry over; that it does is measured by leaving each platform out in turn, and the band of an unseen
 platform is the one that the worst of them would have needed.
 
-    python -m kernelcast.bench.ship_transfer          puts the one that ships into configs/champions/_transfer
+    python -m kernelcast.bench.ship _transfer         puts the one that ships into configs/champions/_transfer
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..hybrid.model import SMALLEST_SIGMA, Model, difficulty_rows, typical_of
 from ..hybrid.settings import ROOMS, settings
 from ..learners.network import fit_network
 from ..learners.residual import FEWEST_ROWS, Residual, to_residual
-from ..learners.trees import fit_booster
+from ..learners.trees import Trees, fit_booster
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,8 +241,6 @@ def _difficulty_matrix(item: LeftOut, typical: dict[str, float]) -> Floats:
 
 def _calibrated_bands(left: Sequence[LeftOut], typical: dict[str, float], seed: int) -> tuple[Any, Bands]:
     """(difficulty, bands): of every family the scores of the platform that was predicted worst."""
-    from xgboost import DMatrix
-
     matrices = [_difficulty_matrix(item, typical) for item in left]
     sizes = [np.log(np.abs(item.error) + SMALLEST_SIGMA / 2.0) for item in left]
     names = [item.platform for item in left]
@@ -258,8 +256,8 @@ def _calibrated_bands(left: Sequence[LeftOut], typical: dict[str, float], seed: 
         model = fit(name) if len(set(names)) > 1 else None
         for item, x in zip(left, matrices, strict=True):
             if item.platform == name:
-                expected = model.predict(DMatrix(x)) if model is not None else np.full(len(x), typical[""])
-                sigma = np.maximum(np.exp(np.asarray(expected, dtype=np.float64)), SMALLEST_SIGMA)
+                expected = Trees(model).predict(x) if model is not None else np.full(len(x), typical[""])
+                sigma = np.maximum(np.exp(expected), SMALLEST_SIGMA)
                 scores.setdefault(item.family, {})[name] = np.abs(item.error) / sigma
     worst = {family: _thin(max(by.values(), key=lambda s: float(np.quantile(s, 0.9)))) for family, by in scores.items()}
     pooled = np.sort(np.concatenate(list(worst.values())))[::-1] if worst else np.zeros(0)
